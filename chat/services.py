@@ -1,0 +1,384 @@
+"""What people do with conversations. Each function checks first, then acts, in one transaction.
+
+All of them authorise through `Conversation.objects.owned_by`, and answer a foreign id like an unknown one.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from inference import service as inference
+from inference.models import OPEN, Generation, Observation, Status, Verdict
+from inference.understanding.turns import Turn
+
+from .limits import check_message_rate
+from .models import Conversation, Message, Owner, Role
+from .protocol import Accepted, Refused
+
+# More history than any model's window holds is not carried along with every question; the engine cuts the
+# rest to its window. About 16,000 tokens of English.
+HISTORY_CHARS = 64_000
+TITLE_CHARS = 60
+
+
+# --- finding ----------------------------------------------------------------------------------------
+
+
+def _not_found(what: str) -> Refused:
+    return Refused("not_found", f"This {what} does not exist, or is not yours.")
+
+
+def conversations(owner: Owner, search: str = "") -> QuerySet[Conversation]:
+    """The owner's conversations, latest first, with `search` in title or text."""
+    return Conversation.objects.owned_by(owner).matching(search)
+
+
+def get_conversation(owner: Owner, conversation_id: UUID) -> Conversation:
+    """Raises Refused("not_found")."""
+    found = Conversation.objects.owned_by(owner).filter(pk=conversation_id).first()
+    if found is None:
+        raise _not_found("conversation")
+    return found
+
+
+def get_message(owner: Owner, message_id: UUID) -> Message:
+    """With its conversation and generation. Raises Refused("not_found")."""
+    found = (
+        Message.objects.select_related("conversation", "generation")
+        .defer("generation__question", "generation__output_token_ids")
+        .filter(pk=message_id, conversation__in=Conversation.objects.owned_by(owner))
+        .first()
+    )
+    if found is None:
+        raise _not_found("message")
+    return found
+
+
+def get_generation(owner: Owner, generation_id: UUID) -> Generation:
+    """A generation that one of the owner's messages points to. Raises Refused("not_found")."""
+    mine = Message.objects.filter(conversation__in=Conversation.objects.owned_by(owner))
+    found = (
+        Generation.objects.defer("question", "output_token_ids")
+        .filter(pk=generation_id, messages__in=mine)
+        .first()
+    )
+    if found is None:
+        raise _not_found("answer")
+    return found
+
+
+# --- asking -----------------------------------------------------------------------------------------
+
+
+def send_message(
+    owner: Owner,
+    client_id: str,
+    text: str,
+    conversation_id: UUID | None = None,
+    parent_id: UUID | None = None,
+) -> Accepted:
+    """A new question, at the tip of the branch being shown or under `parent_id`; without a conversation it
+    opens one. The same `client_id` sent twice is one message. Raises Refused."""
+    if (earlier := _accepted_before(owner, client_id)) is not None:
+        return earlier
+    _check_text(text)
+    _check_may_ask(owner)
+    if conversation_id is None:
+        if parent_id is not None:
+            raise Refused("invalid_frame", "parent: given without its conversation.")
+        conversation = Conversation(
+            user_id=owner.user_id, guest=owner.guest, title=_title(text)
+        )
+        return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, None, text))
+    conversation = get_conversation(owner, conversation_id)
+    parent = _parent_in(conversation, parent_id) if parent_id else conversation.leaf
+    return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, parent, text))
+
+
+def edit_message(owner: Owner, client_id: str, message_id: UUID, text: str) -> Accepted:
+    """Ask an earlier question differently: a sibling of it, with an answer of its own. Raises Refused."""
+    if (earlier := _accepted_before(owner, client_id)) is not None:
+        return earlier
+    original = get_message(owner, message_id)
+    if original.role != Role.USER:
+        raise Refused("invalid_frame", "message: only your own messages can be edited.")
+    _check_text(text)
+    _check_may_ask(owner)
+    conversation, parent = original.conversation, original.parent
+    return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, parent, text))
+
+
+def regenerate(owner: Owner, client_id: str, message_id: UUID) -> Accepted:
+    """Answer a question once more, never from the cache; the earlier answer stays as a sibling. `message_id`
+    is the answer or its question. Raises Refused."""
+    if (earlier := _accepted_before(owner, client_id)) is not None:
+        return earlier
+    message = get_message(owner, message_id)
+    question = message if message.role == Role.USER else message.parent
+    if question is None:
+        raise _not_found("question")
+    _check_may_ask(owner)
+    conversation = message.conversation
+    return _once(
+        owner, client_id, lambda: _answer(owner, client_id, conversation, question, fresh=True)
+    )
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise Refused("empty", "There is nothing in this message.")
+    if len(text) > settings.MAX_TEXT_CHARS:
+        raise Refused(
+            "too_long",
+            f"A message may have {settings.MAX_TEXT_CHARS:,} characters; this one has {len(text):,}.",
+        )
+    if "\x00" in text:
+        raise Refused("invalid_frame", "text: contains a NUL character.")
+
+
+def _check_may_ask(owner: Owner) -> None:
+    open_now = (
+        Message.objects.filter(
+            conversation__in=Conversation.objects.owned_by(owner), generation__status__in=OPEN
+        )
+        .order_by()
+        .count()
+    )
+    if open_now >= settings.MAX_OPEN_GENERATIONS:
+        raise Refused(
+            "too_many_open",
+            f"{open_now} answers are still being written. Wait for one of them, or stop it.",
+            retryable=True,
+        )
+    check_message_rate(owner)
+
+
+def _parent_in(conversation: Conversation, parent_id: UUID) -> Message:
+    parent = conversation.messages.filter(pk=parent_id).first()
+    if parent is None:
+        raise _not_found("message")
+    return parent
+
+
+def _title(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
+
+
+def _once(owner: Owner, client_id: str, act: Callable[[], Accepted]) -> Accepted:
+    """Carry out `act`; if the same frame arrived twice at once, the second gets what the first made."""
+    try:
+        with transaction.atomic():
+            return act()
+    except IntegrityError:
+        earlier = _accepted_before(owner, client_id)
+        if earlier is None:
+            raise
+        return earlier
+
+
+def _accepted_before(owner: Owner, client_id: str) -> Accepted | None:
+    message = Message.objects.filter(sender=owner.key, client_id=client_id).first()
+    if message is None:
+        return None
+    reply = message
+    if message.role == Role.USER:
+        reply = message.children.filter(role=Role.ASSISTANT).order_by("created_at")[0]
+    return _accepted(client_id, reply)
+
+
+def _accepted(client_id: str, reply: Message) -> Accepted:
+    assert reply.parent_id is not None and reply.generation_id is not None
+    return Accepted(
+        client_id=client_id,
+        conversation=reply.conversation_id,
+        message=reply.parent_id,
+        reply=reply.pk,
+        generation=reply.generation_id,
+    )
+
+
+def _ask(
+    owner: Owner, client_id: str, conversation: Conversation, parent: Message | None, text: str
+) -> Accepted:
+    if conversation._state.adding:
+        conversation.save()
+    question = Message.objects.create(
+        conversation=conversation,
+        parent=parent,
+        role=Role.USER,
+        text=text,
+        sender=owner.key,
+        client_id=client_id,
+    )
+    return _answer(owner, client_id, conversation, question, fresh=False)
+
+
+def _answer(
+    owner: Owner, client_id: str, conversation: Conversation, question: Message, *, fresh: bool
+) -> Accepted:
+    generation = inference.ask(conversation.pk, history(question), fresh=fresh)
+    reply = Message.objects.create(
+        conversation=conversation,
+        parent=question,
+        role=Role.ASSISTANT,
+        generation=generation,
+        sender=owner.key,
+        client_id=client_id if fresh else None,
+    )
+    conversation.leaf = reply
+    conversation.save(update_fields=["leaf", "updated_at"])
+    return _accepted(client_id, reply)
+
+
+def history(question: Message) -> list[Turn]:
+    """The turns that lead to `question`, itself last; of a very long conversation the latest part."""
+    turns: list[Turn] = []
+    room = HISTORY_CHARS
+    for message in reversed(_branch(question)):
+        content = message.text if message.generation is None else message.generation.text
+        if not content:
+            continue  # an answer that failed before its first word says nothing
+        room -= len(content)
+        if room < 0 and turns:
+            break
+        turns.append({"role": "user" if message.role == Role.USER else "assistant", "content": content})
+    turns.reverse()
+    while turns[0]["role"] == "assistant":
+        turns.pop(0)
+    return turns
+
+
+def _branch(tip: Message) -> list[Message]:
+    """From the root to `tip`."""
+    if tip.parent_id is None:
+        return [tip]
+    by_id = {message.pk: message for message in _messages(tip.conversation_id)}
+    path, at = [], by_id.get(tip.pk)
+    while at is not None:
+        path.append(at)
+        at = by_id.get(at.parent_id) if at.parent_id else None
+    return path[::-1]
+
+
+def _messages(conversation_id: UUID) -> QuerySet[Message]:
+    return (
+        Message.objects.filter(conversation=conversation_id)
+        .select_related("generation")
+        .defer("generation__question", "generation__output_token_ids")
+        .order_by("created_at", "pk")
+    )
+
+
+def stop(owner: Owner, generation_id: UUID, seen: int) -> None:
+    """Stop an answer; it keeps what was seen. Raises Refused."""
+    generation = get_generation(owner, generation_id)
+    try:
+        inference.stop(generation.pk, seen)
+    except inference.Unreachable as error:
+        raise Refused("unavailable", str(error), retryable=True) from error
+
+
+# --- showing ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A message of the branch being shown, and where it stands among its siblings (from 1)."""
+
+    message: Message
+    siblings: list[UUID]
+    position: int
+
+    @property
+    def previous(self) -> UUID | None:
+        return self.siblings[self.position - 2] if self.position > 1 else None
+
+    @property
+    def next(self) -> UUID | None:
+        return self.siblings[self.position] if self.position < len(self.siblings) else None
+
+
+def transcript(conversation: Conversation, leaf: Message | None = None) -> list[Row]:
+    """The branch that ends in `leaf` (the conversation's own where not given), from the root."""
+    messages = list(_messages(conversation.pk))
+    siblings: dict[tuple[UUID | None, str], list[UUID]] = defaultdict(list)
+    for message in messages:
+        siblings[message.parent_id, message.role].append(message.pk)
+    by_id = {message.pk: message for message in messages}
+    at = by_id.get(leaf.pk if leaf else conversation.leaf_id)  # type: ignore[arg-type]
+    rows = []
+    while at is not None:
+        group = siblings[at.parent_id, at.role]
+        rows.append(Row(at, group, group.index(at.pk) + 1))
+        at = by_id.get(at.parent_id) if at.parent_id else None
+    return rows[::-1]
+
+
+def show_branch(owner: Owner, message_id: UUID) -> Conversation:
+    """Show the branch through this message, down to its newest tip. Raises Refused."""
+    message = get_message(owner, message_id)
+    children: dict[UUID | None, list[Message]] = defaultdict(list)
+    for other in _messages(message.conversation_id):
+        children[other.parent_id].append(other)
+    tip = message
+    while children[tip.pk]:
+        tip = children[tip.pk][-1]
+    conversation = message.conversation
+    Conversation.objects.filter(pk=conversation.pk).update(leaf=tip)
+    conversation.leaf = tip
+    return conversation
+
+
+def feedback_of(messages: Iterable[Message]) -> dict[UUID, str]:
+    """The reader's own verdicts, by message id."""
+    by_generation = {m.generation_id: m.pk for m in messages if m.generation_id}
+    given = Observation.objects.filter(generation__in=by_generation, source="user")
+    return {by_generation[o.generation_id]: o.verdict for o in given}
+
+
+# --- keeping ----------------------------------------------------------------------------------------
+
+
+def rename(owner: Owner, conversation_id: UUID, title: str) -> Conversation:
+    """Raises Refused."""
+    conversation = get_conversation(owner, conversation_id)
+    title = " ".join(title.replace("\x00", "").split())
+    if not title:
+        raise Refused("empty", "A conversation needs a name.")
+    conversation.title = title[:200]
+    Conversation.objects.filter(pk=conversation.pk).update(title=conversation.title)
+    return conversation
+
+
+def delete(owner: Owner, conversation_id: UUID) -> None:
+    """Delete a conversation, and what it alone contributed to the cache. Raises Refused."""
+    conversation = get_conversation(owner, conversation_id)
+    with transaction.atomic():
+        conversation.delete()
+        inference.forget_session(conversation_id)
+
+
+def record_feedback(owner: Owner, message_id: UUID, verdict: str) -> Message:
+    """`verdict`: agree, disagree, or none to take it back. Raises Refused."""
+    message = get_message(owner, message_id)
+    if message.generation is None or message.generation.status in (Status.PENDING, Status.RUNNING):
+        raise Refused("invalid_frame", "Only a finished answer can be rated.")
+    if verdict not in (*Verdict.values, "none"):
+        raise Refused("invalid_frame", "The verdict must be agree, disagree or none.")
+    inference.feedback(message.generation.pk, None if verdict == "none" else Verdict(verdict))
+    return message
+
+
+def adopt_guest(guest: UUID, owner: Owner) -> int:
+    """Give a guest's conversations to the account they signed up for; returns how many."""
+    with transaction.atomic():
+        guests = Conversation.objects.filter(guest=guest, user=None)
+        # The frames of the guest's sockets are history; their ids could meet the account's own.
+        Message.objects.filter(conversation__in=guests).update(sender=owner.key, client_id=None)
+        return guests.update(user_id=owner.user_id, guest=None)

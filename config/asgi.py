@@ -1,0 +1,27 @@
+"""Web entry point: HTTP by Django, websockets by Channels, both behind the session cookie."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
+django_application = get_asgi_application()
+
+from channels.auth import AuthMiddlewareStack  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from django.urls import path  # noqa: E402
+
+from chat.consumers import ChatConsumer  # noqa: E402
+from config.logging import configure  # noqa: E402
+
+configure()
+
+application = ProtocolTypeRouter(
+    {
+        "http": django_application,
+        "websocket": AllowedHostsOriginValidator(
+            AuthMiddlewareStack(URLRouter([path("ws/chat/", ChatConsumer.as_asgi())]))
+        ),
+    }
+)

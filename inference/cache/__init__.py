@@ -1,0 +1,1 @@
+"""Stored answers: how they are found, kept, doubted and shared."""

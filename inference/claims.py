@@ -1,0 +1,209 @@
+"""Who works on a generation, and how it ends: conditional updates, so that of two workers one wins.
+
+pending ──for_lookup──> running ──hand_over──> pending, looked up ──for_engine──> running ──finish──> …
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+import structlog
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db.models import Q
+from django.utils import timezone
+
+from . import metrics, workers
+from .models import OPEN, Generation, ServedBy, Status
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+# A restart of Postgres takes seconds; an answer that was computed is worth waiting for longer than that.
+PATIENCE_SECONDS = 60.0
+
+
+def persist(write: Callable[[], T]) -> T:
+    """Carry out `write`, again if the database went away in the middle. Raises what it last raised."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return write()
+        except (OperationalError, InterfaceError) as error:
+            if time.monotonic() > deadline:
+                raise
+            log.warning("database_unavailable", error=str(error).strip())
+            metrics.STAGE_ERRORS.labels(stage="database").inc()
+            connection.close()
+            time.sleep(0.5)
+
+
+def _claim(generation_id: UUID, *, looked_up: bool) -> Generation | None:
+    claimed = Generation.objects.filter(
+        pk=generation_id, status=Status.PENDING, looked_up=looked_up
+    ).update(status=Status.RUNNING, claimed_by=workers.name(), heartbeat_at=timezone.now())
+    if not claimed:
+        return None
+    return Generation.objects.select_related("session", "scope").get(pk=generation_id)
+
+
+def for_lookup(generation_id: UUID) -> Generation | None:
+    """Claim a new generation; None when someone else has it or it is over."""
+    return persist(lambda: _claim(generation_id, looked_up=False))
+
+
+def for_engine(generation_id: UUID) -> Generation | None:
+    """Claim a generation that the cache could not answer."""
+    return persist(lambda: _claim(generation_id, looked_up=True))
+
+
+def _mine(generation: Generation) -> Any:
+    return Generation.objects.filter(
+        pk=generation.pk, status=Status.RUNNING, claimed_by=generation.claimed_by
+    )
+
+
+def hand_over(generation: Generation) -> bool:
+    """Let go of a looked-up generation, for the engine's worker. False when it was taken away meanwhile."""
+    changed = _mine(generation).update(
+        status=Status.PENDING,
+        looked_up=True,
+        claimed_by="",
+        leader=None,
+        heartbeat_at=timezone.now(),
+        scope=generation.scope,
+        canonical_question=generation.canonical_question,
+        exact_key=generation.exact_key,
+        queue_ms=generation.queue_ms,
+        lookup_ms=generation.lookup_ms,
+    )
+    return bool(changed)
+
+
+def heartbeat(generation: Generation, text: str) -> bool:
+    """Say that this worker is alive, for the generation and those who follow it, and save the text so far.
+    False when the generation is no longer this worker's."""
+    now = timezone.now()
+    try:
+        alive = _mine(generation).update(heartbeat_at=now, text=text)
+        Generation.objects.filter(leader=generation, status=Status.RUNNING).update(heartbeat_at=now)
+    except DatabaseError as error:
+        log.warning("heartbeat_failed", generation=str(generation.pk), error=str(error).strip())
+        connection.close()
+        return True
+    return bool(alive)
+
+
+def milliseconds_since(generation: Generation) -> float:
+    return round((timezone.now() - generation.created_at).total_seconds() * 1000, 2)
+
+
+def finish(generation: Generation, status: Status) -> bool:
+    """Write the end of this worker's generation, with everything that was set on it. False when it was
+    ended by someone else (reaped, stopped, deleted): then nothing may come of it."""
+    generation.status = status
+    generation.total_ms = milliseconds_since(generation)
+    generation.finished_at = timezone.now()
+    columns = (
+        "status text served_by entry_id wording_id scope_id canonical_question exact_key error_code "
+        "finish_reason prompt_tokens cached_tokens completion_tokens queue_ms lookup_ms first_token_ms "
+        "total_ms output_token_ids finished_at looked_up"
+    ).split()
+    values = {column: getattr(generation, column) for column in columns}
+    ended = bool(persist(lambda: _mine(generation).update(**values)))
+    if ended:
+        metrics.ANSWERS.labels(served_by=generation.served_by or "none", status=status).inc()
+        if generation.first_token_ms is not None:
+            metrics.FIRST_TOKEN.labels(served_by=generation.served_by).observe(
+                generation.first_token_ms / 1000
+            )
+    return ended
+
+
+def fail(generation: Generation, code: str) -> bool:
+    """End this worker's generation as failed; what was streamed so far stays readable."""
+    generation.error_code = code
+    return finish(generation, Status.FAILED)
+
+
+def follow(generation: Generation, leader_id: UUID) -> bool:
+    """Leave the work to `leader_id`, which computes the same answer."""
+    changed = _mine(generation).update(
+        leader_id=leader_id,
+        claimed_by=f"leader:{leader_id}",
+        served_by=ServedBy.COALESCED,
+        scope=generation.scope,
+        canonical_question=generation.canonical_question,
+        exact_key=generation.exact_key,
+        queue_ms=generation.queue_ms,
+        lookup_ms=generation.lookup_ms,
+    )
+    if changed:
+        generation.claimed_by = f"leader:{leader_id}"
+    return bool(changed)
+
+
+def unfollow(follower_id: UUID) -> bool:
+    """Take a follower back into the queue of those who compute for themselves."""
+    changed = Generation.objects.filter(
+        pk=follower_id, status=Status.RUNNING, leader__isnull=False
+    ).update(
+        status=Status.PENDING,
+        looked_up=True,
+        leader=None,
+        claimed_by="",
+        served_by="",
+        heartbeat_at=timezone.now(),
+    )
+    return bool(changed)
+
+
+def finish_followers(leader: Generation, first_token_at: Any) -> list[UUID]:
+    """Give everyone who follows `leader` its complete answer; returns whom."""
+    followers = list(
+        Generation.objects.filter(leader=leader, status=Status.RUNNING).only("pk", "created_at")
+    )
+    finished = []
+    for follower in followers:
+        waited = max(0.0, (first_token_at - follower.created_at).total_seconds() * 1000)
+        changed = Generation.objects.filter(
+            pk=follower.pk, leader=leader, status=Status.RUNNING
+        ).update(
+            status=Status.COMPLETE,
+            text=leader.text,
+            entry_id=leader.entry_id,
+            wording_id=leader.wording_id,
+            finish_reason=leader.finish_reason,
+            prompt_tokens=leader.prompt_tokens,
+            completion_tokens=leader.completion_tokens,
+            cached_tokens=leader.prompt_tokens,
+            first_token_ms=round(waited, 2),
+            total_ms=milliseconds_since(follower),
+            finished_at=timezone.now(),
+        )
+        if changed:
+            metrics.ANSWERS.labels(served_by=ServedBy.COALESCED, status=Status.COMPLETE).inc()
+            finished.append(follower.pk)
+    return finished
+
+
+def stop_unclaimed(generation_id: UUID, text: str) -> bool:
+    """End a generation that no worker writes (queued, or following another) as stopped, with `text`."""
+    changed = (
+        Generation.objects.filter(pk=generation_id)
+        .filter(Q(status=Status.PENDING) | Q(status=Status.RUNNING, leader__isnull=False))
+        .update(status=Status.STOPPED, text=text, leader=None, finished_at=timezone.now())
+    )
+    return bool(changed)
+
+
+def end_silent(generation: Generation, status: Status, text: str, code: str = "") -> bool:
+    """End a generation whose worker has not been heard of since the heartbeat that `generation` holds."""
+    changed = Generation.objects.filter(
+        pk=generation.pk, status__in=OPEN, heartbeat_at=generation.heartbeat_at
+    ).update(
+        status=status, text=text, error_code=code, leader=None, finished_at=timezone.now()
+    )
+    if changed:
+        metrics.ANSWERS.labels(served_by=generation.served_by or "none", status=status).inc()
+    return bool(changed)

@@ -1,0 +1,81 @@
+"""Running the engine for one generation: stream, show a sign of life, notice a stop."""
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from inference.cache import coalesce
+from inference.engines.base import Finished, Request, Sampling
+from inference.understanding.turns import Turns
+
+from . import claims, stream
+from .engine import engine
+from .models import Generation
+
+# How often followers are looked up while tokens come; a newcomer gets the text so far with the next one.
+_FOLLOWERS_SECONDS = 0.1
+
+
+@dataclass
+class Run:
+    """What one run of the engine came to. `lost`: the generation was taken away, nothing may come of it;
+    `stopped_at`: the seq up to which the person who stopped it had read."""
+
+    writer: stream.Writer
+    finished: Finished | None = None
+    stopped_at: int | None = None
+    lost: bool = False
+    first_token_at: datetime | None = None
+    followers: set[UUID] = field(default_factory=set)
+
+
+def prompt_turns(turns: Turns) -> Turns:
+    """What the model reads, from most to least shared: system prompt, turns, question."""
+    if not settings.SYSTEM_PROMPT:
+        return turns
+    return [{"role": "system", "content": settings.SYSTEM_PROMPT}, *turns]
+
+
+def run_engine(generation: Generation) -> Run:
+    """Stream the engine's answer to everyone who reads it. Raises EngineUnavailable and EngineFailed."""
+    run = Run(stream.Writer(generation.pk))
+    pulse = _Pulse(generation, run)
+    request = Request(
+        id=str(generation.pk),
+        turns=prompt_turns(generation.question["turns"]),
+        sampling=Sampling(temperature=settings.TEMPERATURE, max_tokens=settings.MAX_TOKENS),
+        cancelled=pulse.beat,
+        cache_salt=generation.scope.hash if generation.scope else "",
+    )
+    for event in engine().stream(request):
+        if isinstance(event, Finished):
+            run.finished = event
+            continue
+        if run.first_token_at is None:
+            run.first_token_at = timezone.now()
+            generation.first_token_ms = claims.milliseconds_since(generation)
+        run.writer.append([event.text], run.followers)
+    run.stopped_at = stream.stop_requested(generation.pk)
+    return run
+
+
+class _Pulse:
+    """Called between tokens and between chunks of the prompt; true when the run must end."""
+
+    def __init__(self, generation: Generation, run: Run) -> None:
+        self.generation, self.run = generation, run
+        self._beat_at = self._followers_at = 0.0
+
+    def beat(self) -> bool:
+        now = time.monotonic()
+        if now - self._followers_at > _FOLLOWERS_SECONDS:
+            self.run.followers, self._followers_at = coalesce.followers(self.generation.pk), now
+        if now - self._beat_at > settings.HEARTBEAT_SECONDS:
+            self._beat_at = now
+            self.run.lost = not claims.heartbeat(self.generation, self.run.writer.text)
+        self.run.stopped_at = stream.stop_requested(self.generation.pk)
+        return self.run.lost or self.run.stopped_at is not None

@@ -1,0 +1,119 @@
+"""The answers being produced, and (from `inference.cache.models`) what the cache remembers of them."""
+
+import uuid
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from inference.cache.models import (
+    Decision,
+    Entry,
+    Observation,
+    Outcome,
+    Scope,
+    Session,
+    State,
+    Verdict,
+    Visibility,
+    Wording,
+)
+
+__all__ = [
+    "Decision",
+    "Entry",
+    "Generation",
+    "Observation",
+    "Outcome",
+    "Scope",
+    "ServedBy",
+    "Session",
+    "State",
+    "Status",
+    "Verdict",
+    "Visibility",
+    "Wording",
+]
+
+
+class Status(models.TextChoices):
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+OPEN = (Status.PENDING, Status.RUNNING)
+
+
+class ServedBy(models.TextChoices):
+    EXACT = "exact"
+    FUZZY = "fuzzy"
+    SEMANTIC = "semantic"
+    GRAY = "gray"
+    COALESCED = "coalesced"
+    MODEL = "model"
+
+
+class Generation(models.Model):
+    """One answer being produced, whoever asked.
+
+    `question` is `{"turns": [{"role", "content"}, …], "fresh": bool}`: the turns the model may read, the
+    question last; fresh means that the cache must not be asked.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="generations")
+    scope = models.ForeignKey(
+        Scope, on_delete=models.PROTECT, null=True, blank=True, related_name="generations"
+    )
+    epoch = models.PositiveIntegerField(default=0)
+    question = models.JSONField()
+    canonical_question = models.TextField(blank=True)
+    exact_key = models.CharField(max_length=64, blank=True)
+    status = models.CharField(max_length=12, choices=Status.choices, default=Status.PENDING)
+    text = models.TextField(blank=True)
+    served_by = models.CharField(max_length=10, choices=ServedBy.choices, blank=True)
+    entry = models.ForeignKey(
+        Entry, on_delete=models.SET_NULL, null=True, blank=True, related_name="generations"
+    )
+    wording = models.ForeignKey(
+        Wording, on_delete=models.SET_NULL, null=True, blank=True, related_name="generations"
+    )
+    leader = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="followers"
+    )
+    error_code = models.CharField(max_length=30, blank=True)
+    finish_reason = models.CharField(max_length=12, blank=True)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    cached_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    queue_ms = models.FloatField(null=True, blank=True)
+    lookup_ms = models.FloatField(null=True, blank=True)
+    first_token_ms = models.FloatField(null=True, blank=True)
+    total_ms = models.FloatField(null=True, blank=True)
+    output_token_ids = ArrayField(models.IntegerField(), default=list, blank=True)
+    looked_up = models.BooleanField(default=False, help_text="The cache was asked; the engine is next.")
+    claimed_by = models.CharField(max_length=120, blank=True)
+    heartbeat_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                fields=["heartbeat_at"],
+                condition=Q(status__in=["pending", "running"]),
+                name="generation_open",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.status}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in OPEN

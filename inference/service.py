@@ -1,0 +1,191 @@
+"""The door of the inference room: how a question is asked, followed and stopped from outside."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+import redis
+import redis.asyncio
+import structlog
+from channels.db import database_sync_to_async
+from django.db import DatabaseError, transaction
+
+from . import claims, dispatch, reaper, stream
+from .cache import coalesce, lifecycle
+from .models import OPEN, Generation, Observation, Session, Verdict
+from .redis import async_client
+from .understanding.turns import Turn
+
+__all__ = ["Follow", "Unreachable", "ask", "end_session", "feedback", "follow", "forget_session", "stop"]
+
+log = structlog.get_logger(__name__)
+
+
+class Unreachable(Exception):
+    """A part that is needed for this can't be reached now; trying again may help."""
+
+
+def ask(session_id: UUID, turns: Sequence[Turn], *, fresh: bool = False) -> Generation:
+    """Queue an answer to the last of `turns`, in the caller's transaction: it is sent off when that commits.
+
+    With `fresh` the cache is not asked. `session_id` is the conversation, as long as it lasts.
+    """
+    session, _ = Session.objects.get_or_create(pk=session_id, defaults={"topic": turns[0]["content"]})
+    generation = Generation.objects.create(
+        session=session, epoch=session.epoch, question={"turns": list(turns), "fresh": fresh}
+    )
+    transaction.on_commit(lambda: dispatch.answer(generation.pk))
+    return generation
+
+
+def stop(generation_id: UUID, seen: int) -> None:
+    """Stop a generation; it keeps what its reader had seen, up to seq `seen`. No effect on one that is
+    over. Raises Unreachable."""
+    try:
+        generation = Generation.objects.only("leader").get(pk=generation_id)
+        text = stream.text_until(generation_id, seen) or ""
+        if claims.stop_unclaimed(generation_id, text):
+            if generation.leader_id:
+                coalesce.forget(generation_id, generation.leader_id)
+            stream.end(generation_id)
+        else:
+            stream.request_stop(generation_id, seen)
+    except redis.RedisError as error:
+        raise Unreachable("The stop could not be passed on.") from error
+
+
+def end_session(session_id: UUID) -> int:
+    """The conversation is over: its private entries are no longer served. Returns how many there were."""
+    session = Session.objects.filter(pk=session_id).first()
+    return lifecycle.end_session(session) if session else 0
+
+
+def forget_session(session_id: UUID) -> None:
+    """Delete what this conversation contributed: generations, entries, wordings, decisions."""
+    for generation in Generation.objects.filter(session=session_id, status__in=OPEN):
+        stop(generation.pk, 0)
+    Session.objects.filter(pk=session_id).delete()
+
+
+def feedback(generation_id: UUID, verdict: Verdict | None) -> None:
+    """The reader's verdict on an answer (None takes it back). A disagreement puts the pairing that served
+    it in doubt, and it is not served while that stands."""
+    generation = Generation.objects.select_related("wording").get(pk=generation_id)
+    if verdict is None:
+        Observation.objects.filter(generation=generation, source="user").delete()
+    else:
+        Observation.objects.update_or_create(
+            generation=generation,
+            source="user",
+            defaults={"verdict": verdict, "wording": generation.wording},
+        )
+    if generation.wording is not None:
+        lifecycle.weigh(generation.wording)
+
+
+# --- following ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Something that happened to a generation: more text, other text, or its end (then `ended` is set)."""
+
+    kind: Literal["delta", "snapshot", "done"]
+    seq: int = 0
+    text: str = ""
+    ended: Generation | None = None
+
+
+_WAIT_MS = 5_000  # then the database is asked too, in case the stream or its end was lost
+
+
+async def follow(
+    generation: Generation, after: int = 0, *, resumed: bool = False
+) -> AsyncIterator[Follow]:
+    """Everything that happens to a generation behind seq `after`, to its end. Goes on through a restart of
+    Valkey or Postgres. Whoever resumes holding nothing gets what there is in one piece."""
+    if not generation.is_open:
+        for event in _ending(generation, after):
+            yield event
+        return
+    connection = async_client()
+    try:
+        async for event in _tail(connection, generation.pk, after, resumed and after == 0):
+            yield event
+    finally:
+        await connection.aclose()
+
+
+async def _tail(
+    connection: redis.asyncio.Redis, generation_id: UUID, after: int, in_one_piece: bool
+) -> AsyncIterator[Follow]:
+    position, held = (f"{after}-0" if after else stream.START), after
+    while True:
+        items = await _read(connection, generation_id, position)
+        ended = await _load(generation_id) if not items or items[-1].kind == "done" else None
+        if in_one_piece and items:
+            items, in_one_piece = _fold(items), False
+        for item in items:
+            position = item.position
+            if item.kind != "done" and (item.seq, item.text) != (0, ""):
+                held = item.seq
+                yield Follow(item.kind, item.seq, item.text)
+        if ended is _GONE:
+            return
+        if isinstance(ended, Generation) and not ended.is_open:
+            if not items:  # its end was lost with the stream
+                for event in _ending(ended, held):
+                    yield event
+            else:
+                yield Follow("done", ended=ended)
+            return
+
+
+def _ending(generation: Generation, held: int) -> list[Follow]:
+    """The whole of a generation that is over, for someone who holds the text up to seq `held` at best."""
+    text = Follow("snapshot", max(held, 1 if generation.text else 0), generation.text)
+    return [text, Follow("done", ended=generation)]
+
+
+def _fold(items: list[stream.Item]) -> list[stream.Item]:
+    text, seq = stream.fold(item for item in items if item.kind != "done")
+    done = [item for item in items if item.kind == "done"]
+    return [stream.Item("snapshot", seq, text, items[-1].position), *done]
+
+
+async def _read(
+    connection: redis.asyncio.Redis, generation_id: UUID, position: str
+) -> list[stream.Item]:
+    try:
+        return await stream.read(connection, generation_id, position, _WAIT_MS)
+    except redis.RedisError as error:
+        log.warning("stream_unreadable", generation=str(generation_id), error=str(error))
+        await asyncio.sleep(0.5)
+        return []
+
+
+class _Gone:
+    """The generation was deleted."""
+
+
+_GONE = _Gone()
+
+
+async def _load(generation_id: UUID) -> Generation | _Gone | None:
+    """The generation as the database has it now; None when the database can't say. One that has been
+    silent for too long is ended on the way, so that a reader is never left waiting for a dead worker."""
+    try:
+        return await database_sync_to_async(_load_now)(generation_id)
+    except DatabaseError as error:
+        log.warning("database_unavailable", error=str(error).strip())
+        return None
+
+
+def _load_now(generation_id: UUID) -> Generation | _Gone:
+    rows = Generation.objects.defer("question", "output_token_ids").filter(pk=generation_id)
+    generation = rows.first()
+    if generation is not None and generation.is_open and reaper.settle(generation):
+        generation = rows.first()
+    return generation or _GONE

@@ -1,0 +1,240 @@
+"""A generation's Redis stream: append-only, replayable from any seq. Nothing else touches it.
+
+Deltas are numbered from 1 without gaps, and a delta's entry id is `seq-0`: "after seq N" is a read from
+`N-0`, and an append made twice is refused by the server. What replaces or ends the text so far (snapshot,
+done) stands at `seq-1`, `seq-2`, … behind the delta it follows.
+"""
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+import redis
+import redis.asyncio
+import structlog
+from django.conf import settings
+
+from . import metrics
+from .redis import client
+
+log = structlog.get_logger(__name__)
+
+Kind = Literal["delta", "snapshot", "done"]
+START = "0-0"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing read from a stream; the text of a snapshot replaces all before it, that of done is empty."""
+
+    kind: Kind
+    seq: int
+    text: str
+    position: str
+
+
+def _key(generation: UUID) -> str:
+    return f"generation:{generation}:stream"
+
+
+def _stop_key(generation: UUID) -> str:
+    return f"generation:{generation}:stop"
+
+
+def _split(position: str) -> tuple[int, int]:
+    seq, _, sub = position.partition("-")
+    return int(seq), int(sub)
+
+
+def _item(position: str, fields: dict[str, str]) -> Item:
+    return Item(fields["kind"], _split(position)[0], fields.get("text", ""), position)  # type: ignore[arg-type]
+
+
+def fold(items: Iterable[Item]) -> tuple[str, int]:
+    """The text that these items add up to, and the seq it reaches."""
+    text, seq = "", 0
+    for item in items:
+        text = item.text if item.kind == "snapshot" else text + item.text
+        seq = item.seq
+    return text, seq
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Appends one generation's answer, and a copy to each follower's stream.
+
+    Valkey may go away and come back empty. Meanwhile the text is kept here; the first write that gets
+    through again is a snapshot of it. Nothing is raised: losing the watching must not lose the answer.
+    """
+
+    def __init__(self, generation: UUID) -> None:
+        self.generation = generation
+        self.seq = 0
+        self._sub = 0
+        self._before, self._since, self._pieces = "", 0, list[str]()
+        self._in_step: set[UUID] = set()  # streams that hold exactly what was written so far
+        self._take_up()
+
+    @property
+    def text(self) -> str:
+        return self._before + "".join(self._pieces)
+
+    def text_at(self, seq: int) -> str:
+        """What a reader who has seen everything up to `seq` has on the screen."""
+        return self._before + "".join(self._pieces[: max(0, seq - self._since)])
+
+    def append(self, pieces: Iterable[str], followers: Set[UUID] = frozenset()) -> None:
+        """Add deltas, in one round trip for all streams."""
+        new = list(pieces)
+        first = self.seq + 1
+        self._pieces += new
+        self.seq += len(new)
+        if new:
+            self._sub = 0
+        streams = {self.generation, *followers}
+        self._in_step &= streams
+        current = list(self._in_step)
+        lost = self._write(
+            [
+                (stream, f"{first + offset}-0", {"kind": "delta", "text": piece}, True)
+                for stream in current
+                for offset, piece in enumerate(new)
+            ]
+        )
+        self._in_step -= lost
+        self._catch_up(streams - self._in_step)
+
+    def replace(self, text: str) -> None:
+        """Put `text` in the place of everything this generation's own readers hold."""
+        self._before, self._since, self._pieces = text, self.seq, []
+        self._in_step = set()
+        self._catch_up({self.generation})
+
+    def done(self, followers: Set[UUID] = frozenset()) -> None:
+        """End the streams; the outcome is in the database by now. They are kept for those who come late."""
+        streams = {self.generation, *followers}
+        self._catch_up(streams - self._in_step)
+        self._sub += 1
+        for stream in streams:
+            self._write([(stream, f"{self.seq}-{self._sub}", {"kind": "done"}, False)])
+            _expire(stream)
+
+    def _take_up(self) -> None:
+        """Stand behind an earlier attempt at the same generation, if there was one, and wipe its text."""
+        try:
+            last = _last_position(self.generation)
+        except redis.RedisError:
+            return
+        if last == START:
+            # The first delta makes the stream; from then on a missing stream is a lost one.
+            self._write([(self.generation, "0-1", {"kind": "snapshot", "text": ""}, False)])
+            self._sub = 1
+        else:
+            self.seq, self._sub = _split(last)
+            self._since = self.seq
+            self._catch_up({self.generation})
+        self._in_step = {self.generation}
+
+    def _catch_up(self, streams: Set[UUID]) -> None:
+        """Bring streams that miss something into step, with a snapshot."""
+        if not streams:
+            return
+        self._sub += 1
+        fields = {"kind": "snapshot", "text": self.text}
+        lost = self._write([(s, f"{self.seq}-{self._sub}", fields, False) for s in streams])
+        self._in_step |= streams - lost
+
+    def _write(self, entries: list[tuple[UUID, str, dict[str, str], bool]]) -> set[UUID]:
+        """Write (stream, id, fields, must_exist) entries; returns the streams where that failed."""
+        if not entries:
+            return set()
+        try:
+            pipe = client().pipeline(transaction=False)
+            for stream, position, fields, must_exist in entries:
+                pipe.xadd(_key(stream), fields, id=position, nomkstream=must_exist)  # type: ignore[arg-type]
+            results = pipe.execute(raise_on_error=False)
+        except redis.RedisError as error:
+            log.warning("stream_unavailable", generation=str(self.generation), error=str(error))
+            metrics.STAGE_ERRORS.labels(stage="stream").inc()
+            return {entry[0] for entry in entries}
+        return {
+            entry[0]
+            for entry, result in zip(entries, results, strict=True)
+            if result is None or isinstance(result, Exception)
+        }
+
+
+def _last_position(generation: UUID) -> str:
+    last = client().xrevrange(_key(generation), count=1)
+    return str(last[0][0]) if last else START
+
+
+def position_of(generation: UUID) -> str | None:
+    """Where the stream stands; None when Valkey can't say."""
+    try:
+        return _last_position(generation)
+    except redis.RedisError:
+        return None
+
+
+def _expire(generation: UUID) -> None:
+    try:
+        client().expire(_key(generation), settings.STREAM_TTL_SECONDS)
+        client().delete(_stop_key(generation))
+    except redis.RedisError:
+        metrics.STAGE_ERRORS.labels(stage="stream").inc()
+
+
+def end(generation: UUID) -> None:
+    """End a stream that nobody writes any more: a dead worker's, or a stopped follower's."""
+    try:
+        seq, sub = _split(_last_position(generation))
+        client().xadd(_key(generation), {"kind": "done"}, id=f"{seq}-{sub + 1}")
+        _expire(generation)
+    except redis.RedisError:
+        metrics.STAGE_ERRORS.labels(stage="stream").inc()
+
+
+def text_until(generation: UUID, seen: int | None = None) -> str | None:
+    """What the stream's readers have on the screen, up to seq `seen`; None if the stream is gone."""
+    try:
+        rows = client().xrange(_key(generation), max="+" if seen is None else f"{seen}-{2**31}")
+    except redis.RedisError:
+        return None
+    return fold(_item(*row) for row in rows)[0] if rows else None
+
+
+# --- stopping -----------------------------------------------------------------------------------
+
+
+def request_stop(generation: UUID, seen: int) -> None:
+    """Ask whoever writes the stream to stop. The first request counts: it is what that person saw.
+    Raises redis.RedisError, so that the person hears when it could not be asked."""
+    client().set(_stop_key(generation), seen, ex=settings.STREAM_TTL_SECONDS, nx=True)
+
+
+def stop_requested(generation: UUID) -> int | None:
+    """The seq up to which the person had read when they asked to stop; None while nobody has."""
+    try:
+        seen = client().get(_stop_key(generation))
+    except redis.RedisError:
+        return None
+    return None if seen is None else int(seen)
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+async def read(
+    connection: redis.asyncio.Redis, generation: UUID, position: str, wait_ms: int | None
+) -> list[Item]:
+    """The items behind `position`; waits up to `wait_ms` for the first one (None: does not wait).
+    Raises redis.RedisError."""
+    streams = await connection.xread({_key(generation): position}, count=500, block=wait_ms)
+    if not streams:
+        return []
+    rows = streams[0][1] if isinstance(streams, list) else next(iter(streams.values()))[0]
+    return [_item(*row) for row in rows]
