@@ -1,11 +1,9 @@
-"""The websocket: authenticates, reads frames, calls one service each, and tails what is being answered."""
+"""The websocket: authenticates, reads frames, calls one service each. What is answered is tailed in `tails`."""
 
-import asyncio
 import json
 import time
 from collections import deque
 from typing import Any
-from uuid import UUID
 
 import structlog
 from channels.db import database_sync_to_async
@@ -14,18 +12,21 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from redis.exceptions import RedisError
 
-from inference.models import Generation, Status
-from inference.service import follow
+from inference.models import Status
 
 from . import protocol, services
 from .models import Owner
 from .owners import owner_of_scope
+from .tails import Tails
 
 log = structlog.get_logger(__name__)
 
 UNAUTHENTICATED = 4401
-# More answers than a page shows at once are not tailed by one socket.
-MAX_TAILS = 32
+
+
+async def in_thread(function: Any, *arguments: Any) -> Any:
+    """Run what queries the database beside the loop, and beside other sockets' queries."""
+    return await database_sync_to_async(function, thread_sensitive=False)(*arguments)
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
@@ -36,9 +37,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         await self.accept()
-        self.tails: dict[UUID, asyncio.Task[None]] = {}
+        self.tails = Tails(self.push)
         self.recent: deque[float] = deque(maxlen=settings.MAX_FRAMES_PER_10_SECONDS)
-        owner = await database_sync_to_async(owner_of_scope)(self.scope)
+        owner = await in_thread(owner_of_scope, self.scope)
         if owner is None:
             await self.push(
                 protocol.Error(code="unauthenticated", message="Log in to chat, then reload the page.")
@@ -49,8 +50,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self.join_group()
 
     async def disconnect(self, code: int) -> None:
-        for tail in self.tails.values():
-            tail.cancel()
+        self.tails.end()
         if hasattr(self, "owner"):
             try:
                 await self.channel_layer.group_discard(self.owner_group, self.channel_name)
@@ -109,73 +109,24 @@ class ChatConsumer(AsyncWebsocketConsumer):
             case protocol.Regenerate():
                 await self.ask(services.regenerate, frame.client_id, frame.message)
             case protocol.Stop():
-                await database_sync_to_async(services.stop)(
-                    self.owner, frame.generation, frame.seen
-                )
+                await in_thread(services.stop, self.owner, frame.generation, frame.seen)
             case protocol.Resume():
-                generation = await database_sync_to_async(services.get_generation)(
-                    self.owner, frame.generation
-                )
-                self.tail(generation, after=frame.after, resumed=True)
+                generation = await in_thread(services.get_generation, self.owner, frame.generation)
+                self.tails.start(generation, after=frame.after, whole=frame.after == 0)
 
     async def ask(self, act: Any, client_id: str, *arguments: Any) -> None:
-        accepted, generation = await database_sync_to_async(self.act_and_load)(
-            act, client_id, *arguments
-        )
+        reply = await in_thread(act, self.owner, client_id, *arguments)
+        accepted = protocol.accepted(client_id, reply)
         await self.push(accepted)
-        self.tail(generation, client_id=client_id)
+        if reply.generation_id not in self.tails:  # else this frame came twice, and the answer is under way
+            known = reply.generation.status != Status.PENDING
+            self.tails.start(reply.generation, whole=known, client_id=client_id)
         await self.announce(accepted)
-
-    def act_and_load(
-        self, act: Any, *arguments: Any
-    ) -> tuple[protocol.Accepted, Generation]:
-        accepted = act(self.owner, *arguments)
-        return accepted, services.get_generation(self.owner, accepted.generation)
 
     # --- frames out -------------------------------------------------------------------------------
 
     async def push(self, frame: protocol.ServerFrame) -> None:
         await self.send(text_data=protocol.encode(frame))
-
-    def tail(
-        self,
-        generation: Generation,
-        *,
-        after: int = 0,
-        resumed: bool = False,
-        client_id: str | None = None,
-    ) -> None:
-        """Send everything that happens to this generation from now on, beside whatever else goes on."""
-        if (running := self.tails.pop(generation.pk, None)) is not None:
-            running.cancel()
-        if len(self.tails) >= MAX_TAILS:
-            raise protocol.Refused("too_many_open", "Too many answers followed at once.", retryable=True)
-        task = asyncio.create_task(self.send_all(generation, after, resumed, client_id))
-        self.tails[generation.pk] = task
-        task.add_done_callback(lambda done: self.forget(generation.pk, done))
-
-    def forget(self, generation_id: UUID, task: asyncio.Task[None]) -> None:
-        if self.tails.get(generation_id) is task:
-            del self.tails[generation_id]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("tail_failed", generation=str(generation_id), exc_info=error)
-
-    async def send_all(
-        self, generation: Generation, after: int, resumed: bool, client_id: str | None
-    ) -> None:
-        async for event in follow(generation, after, resumed=resumed):
-            if event.kind == "delta":
-                await self.push(
-                    protocol.Delta(generation=generation.pk, seq=event.seq, text=event.text)
-                )
-            elif event.kind == "snapshot":
-                await self.push(
-                    protocol.Snapshot(generation=generation.pk, seq=event.seq, text=event.text)
-                )
-            elif event.ended is not None:
-                if event.ended.status == Status.FAILED:
-                    await self.push(protocol.failure(event.ended.error_code, client_id))
-                await self.push(protocol.done(event.ended))
 
     # --- to the owner's other tabs ------------------------------------------------------------------
 

@@ -63,7 +63,7 @@ class Conversation(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects: ClassVar[ConversationQuerySet] = ConversationQuerySet.as_manager()  # type: ignore[assignment]
+    objects = ConversationQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["-updated_at"]
@@ -101,7 +101,7 @@ class Message(models.Model):
         related_name="messages",
     )
     sender = models.CharField(max_length=60, help_text="Owner.key of who sent the frame.")
-    client_id = models.CharField(max_length=64, null=True, blank=True)
+    client_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -110,7 +110,11 @@ class Message(models.Model):
             models.Index(fields=["conversation", "created_at"], name="message_in_conversation")
         ]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["sender", "client_id"], name="one_message_per_client_id"),
+            models.UniqueConstraint(
+                fields=["sender", "client_id"],
+                condition=~Q(client_id=""),
+                name="one_message_per_client_id",
+            ),
             models.CheckConstraint(
                 condition=Q(role="user", generation__isnull=True)
                 | Q(role="assistant", generation__isnull=False),

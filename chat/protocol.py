@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from inference.models import Generation
 
+from .models import Message
+
 ClientId = Annotated[str, Field(min_length=1, max_length=64)]
 Seq = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
@@ -148,6 +150,18 @@ def failure(code: str, client_id: str | None) -> Error:
     return Error(code=code or "internal", message=message, retryable=True, client_id=client_id)
 
 
+def accepted(client_id: str, reply: Message) -> Accepted:
+    """For the message whose answer `reply` is."""
+    assert reply.parent_id is not None and reply.generation_id is not None
+    return Accepted(
+        client_id=client_id,
+        conversation=reply.conversation_id,
+        message=reply.parent_id,
+        reply=reply.pk,
+        generation=reply.generation_id,
+    )
+
+
 def done(generation: Generation) -> Done:
     return Done(
         generation=generation.pk,
@@ -179,9 +193,7 @@ class Refused(Exception):
         self.code, self.message, self.retryable = code, message, retryable
 
     def frame(self, client_id: str | None = None) -> Error:
-        return Error(
-            code=self.code, message=self.message, retryable=self.retryable, client_id=client_id
-        )
+        return Error(code=self.code, message=self.message, retryable=self.retryable, client_id=client_id)
 
 
 class BadFrame(Refused):

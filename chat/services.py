@@ -18,7 +18,7 @@ from inference.understanding.turns import Turn
 
 from .limits import check_message_rate
 from .models import Conversation, Message, Owner, Role
-from .protocol import Accepted, Refused
+from .protocol import Refused
 
 # More history than any model's window holds is not carried along with every question; the engine cuts the
 # rest to its window. About 16,000 tokens of English.
@@ -81,9 +81,10 @@ def send_message(
     text: str,
     conversation_id: UUID | None = None,
     parent_id: UUID | None = None,
-) -> Accepted:
+) -> Message:
     """A new question, at the tip of the branch being shown or under `parent_id`; without a conversation it
-    opens one. The same `client_id` sent twice is one message. Raises Refused."""
+    opens one. Returns the answer's message. The same `client_id` sent twice is one message. Raises
+    Refused."""
     if (earlier := _accepted_before(owner, client_id)) is not None:
         return earlier
     _check_text(text)
@@ -91,16 +92,14 @@ def send_message(
     if conversation_id is None:
         if parent_id is not None:
             raise Refused("invalid_frame", "parent: given without its conversation.")
-        conversation = Conversation(
-            user_id=owner.user_id, guest=owner.guest, title=_title(text)
-        )
+        conversation = Conversation(user_id=owner.user_id, guest=owner.guest, title=_title(text))
         return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, None, text))
     conversation = get_conversation(owner, conversation_id)
     parent = _parent_in(conversation, parent_id) if parent_id else conversation.leaf
     return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, parent, text))
 
 
-def edit_message(owner: Owner, client_id: str, message_id: UUID, text: str) -> Accepted:
+def edit_message(owner: Owner, client_id: str, message_id: UUID, text: str) -> Message:
     """Ask an earlier question differently: a sibling of it, with an answer of its own. Raises Refused."""
     if (earlier := _accepted_before(owner, client_id)) is not None:
         return earlier
@@ -113,7 +112,7 @@ def edit_message(owner: Owner, client_id: str, message_id: UUID, text: str) -> A
     return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, parent, text))
 
 
-def regenerate(owner: Owner, client_id: str, message_id: UUID) -> Accepted:
+def regenerate(owner: Owner, client_id: str, message_id: UUID) -> Message:
     """Answer a question once more, never from the cache; the earlier answer stays as a sibling. `message_id`
     is the answer or its question. Raises Refused."""
     if (earlier := _accepted_before(owner, client_id)) is not None:
@@ -124,9 +123,7 @@ def regenerate(owner: Owner, client_id: str, message_id: UUID) -> Accepted:
         raise _not_found("question")
     _check_may_ask(owner)
     conversation = message.conversation
-    return _once(
-        owner, client_id, lambda: _answer(owner, client_id, conversation, question, fresh=True)
-    )
+    return _once(owner, client_id, lambda: _answer(owner, client_id, conversation, question, fresh=True))
 
 
 def _check_text(text: str) -> None:
@@ -170,7 +167,7 @@ def _title(text: str) -> str:
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
 
 
-def _once(owner: Owner, client_id: str, act: Callable[[], Accepted]) -> Accepted:
+def _once(owner: Owner, client_id: str, act: Callable[[], Message]) -> Message:
     """Carry out `act`; if the same frame arrived twice at once, the second gets what the first made."""
     try:
         with transaction.atomic():
@@ -182,30 +179,18 @@ def _once(owner: Owner, client_id: str, act: Callable[[], Accepted]) -> Accepted
         return earlier
 
 
-def _accepted_before(owner: Owner, client_id: str) -> Accepted | None:
-    message = Message.objects.filter(sender=owner.key, client_id=client_id).first()
+def _accepted_before(owner: Owner, client_id: str) -> Message | None:
+    message = Message.objects.filter(sender=owner.key, client_id=client_id).order_by().first()
     if message is None:
         return None
-    reply = message
-    if message.role == Role.USER:
-        reply = message.children.filter(role=Role.ASSISTANT).order_by("created_at")[0]
-    return _accepted(client_id, reply)
-
-
-def _accepted(client_id: str, reply: Message) -> Accepted:
-    assert reply.parent_id is not None and reply.generation_id is not None
-    return Accepted(
-        client_id=client_id,
-        conversation=reply.conversation_id,
-        message=reply.parent_id,
-        reply=reply.pk,
-        generation=reply.generation_id,
-    )
+    if message.role == Role.ASSISTANT:
+        return get_message(owner, message.pk)
+    return get_message(owner, message.children.filter(role=Role.ASSISTANT).order_by("created_at")[0].pk)
 
 
 def _ask(
     owner: Owner, client_id: str, conversation: Conversation, parent: Message | None, text: str
-) -> Accepted:
+) -> Message:
     if conversation._state.adding:
         conversation.save()
     question = Message.objects.create(
@@ -221,7 +206,7 @@ def _ask(
 
 def _answer(
     owner: Owner, client_id: str, conversation: Conversation, question: Message, *, fresh: bool
-) -> Accepted:
+) -> Message:
     generation = inference.ask(conversation.pk, history(question), fresh=fresh)
     reply = Message.objects.create(
         conversation=conversation,
@@ -229,11 +214,11 @@ def _answer(
         role=Role.ASSISTANT,
         generation=generation,
         sender=owner.key,
-        client_id=client_id if fresh else None,
+        client_id=client_id if fresh else "",
     )
     conversation.leaf = reply
     conversation.save(update_fields=["leaf", "updated_at"])
-    return _accepted(client_id, reply)
+    return reply
 
 
 def history(question: Message) -> list[Turn]:
@@ -380,5 +365,5 @@ def adopt_guest(guest: UUID, owner: Owner) -> int:
     with transaction.atomic():
         guests = Conversation.objects.filter(guest=guest, user=None)
         # The frames of the guest's sockets are history; their ids could meet the account's own.
-        Message.objects.filter(conversation__in=guests).update(sender=owner.key, client_id=None)
+        Message.objects.filter(conversation__in=guests).update(sender=owner.key, client_id="")
         return guests.update(user_id=owner.user_id, guest=None)

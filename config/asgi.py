@@ -9,10 +9,10 @@ django_application = get_asgi_application()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import path  # noqa: E402
 
 from chat.consumers import ChatConsumer  # noqa: E402
+from chat.origin import SameOrigin  # noqa: E402
 from config.logging import configure  # noqa: E402
 
 configure()
@@ -20,8 +20,6 @@ configure()
 application = ProtocolTypeRouter(
     {
         "http": django_application,
-        "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter([path("ws/chat/", ChatConsumer.as_asgi())]))
-        ),
+        "websocket": SameOrigin(AuthMiddlewareStack(URLRouter([path("ws/chat/", ChatConsumer.as_asgi())]))),
     }
 )

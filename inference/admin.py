@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from .models import Decision, Entry, Generation, Observation, Scope, Session, Wording
 
 
-class ReadOnly(admin.ModelAdmin):
+class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
     show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, connection
 from django.db.models import Q
 from django.utils import timezone
 
@@ -38,21 +38,25 @@ def persist(write: Callable[[], T]) -> T:
             time.sleep(0.5)
 
 
-def _claim(generation_id: UUID, *, looked_up: bool) -> Generation | None:
-    claimed = Generation.objects.filter(
-        pk=generation_id, status=Status.PENDING, looked_up=looked_up
-    ).update(status=Status.RUNNING, claimed_by=workers.name(), heartbeat_at=timezone.now())
-    if not claimed:
-        return None
-    return Generation.objects.select_related("session", "scope").get(pk=generation_id)
+# One round trip where the ORM needs two: claim the row and read it.
+_CLAIM = """
+    UPDATE inference_generation SET status = %s, claimed_by = %s, heartbeat_at = %s
+    WHERE id = %s AND status = %s AND looked_up = %s RETURNING *
+"""
 
 
-def for_lookup(generation_id: UUID) -> Generation | None:
+def _claim(generation_id: UUID | str, *, looked_up: bool) -> Generation | None:
+    values = (workers.name(), timezone.now(), generation_id)
+    claimed = Generation.objects.raw(_CLAIM, [Status.RUNNING, *values, Status.PENDING, looked_up])
+    return next(iter(claimed), None)
+
+
+def for_lookup(generation_id: UUID | str) -> Generation | None:
     """Claim a new generation; None when someone else has it or it is over."""
     return persist(lambda: _claim(generation_id, looked_up=False))
 
 
-def for_engine(generation_id: UUID) -> Generation | None:
+def for_engine(generation_id: UUID | str) -> Generation | None:
     """Claim a generation that the cache could not answer."""
     return persist(lambda: _claim(generation_id, looked_up=True))
 
@@ -98,19 +102,30 @@ def milliseconds_since(generation: Generation) -> float:
     return round((timezone.now() - generation.created_at).total_seconds() * 1000, 2)
 
 
+_OUTCOME = (
+    *("status", "text", "served_by", "entry_id", "wording_id", "scope_id", "canonical_question"),
+    *("exact_key", "error_code", "finish_reason", "prompt_tokens", "cached_tokens", "completion_tokens"),
+    *("queue_ms", "lookup_ms", "first_token_ms", "total_ms", "output_token_ids", "finished_at", "looked_up"),
+)
+
+
+def _write_outcome(generation: Generation) -> bool:
+    values = {column: getattr(generation, column) for column in _OUTCOME}
+    try:
+        return bool(_mine(generation).update(**values))
+    except IntegrityError:
+        # The entry it was served from was deleted in this very moment. The answer was given all the same.
+        generation.entry = generation.wording = None
+        return bool(_mine(generation).update(**values | {"entry_id": None, "wording_id": None}))
+
+
 def finish(generation: Generation, status: Status) -> bool:
     """Write the end of this worker's generation, with everything that was set on it. False when it was
     ended by someone else (reaped, stopped, deleted): then nothing may come of it."""
     generation.status = status
     generation.total_ms = milliseconds_since(generation)
     generation.finished_at = timezone.now()
-    columns = (
-        "status text served_by entry_id wording_id scope_id canonical_question exact_key error_code "
-        "finish_reason prompt_tokens cached_tokens completion_tokens queue_ms lookup_ms first_token_ms "
-        "total_ms output_token_ids finished_at looked_up"
-    ).split()
-    values = {column: getattr(generation, column) for column in columns}
-    ended = bool(persist(lambda: _mine(generation).update(**values)))
+    ended = persist(lambda: _write_outcome(generation))
     if ended:
         metrics.ANSWERS.labels(served_by=generation.served_by or "none", status=status).inc()
         if generation.first_token_ms is not None:
@@ -145,9 +160,7 @@ def follow(generation: Generation, leader_id: UUID) -> bool:
 
 def unfollow(follower_id: UUID) -> bool:
     """Take a follower back into the queue of those who compute for themselves."""
-    changed = Generation.objects.filter(
-        pk=follower_id, status=Status.RUNNING, leader__isnull=False
-    ).update(
+    changed = Generation.objects.filter(pk=follower_id, status=Status.RUNNING, leader__isnull=False).update(
         status=Status.PENDING,
         looked_up=True,
         leader=None,
@@ -160,15 +173,11 @@ def unfollow(follower_id: UUID) -> bool:
 
 def finish_followers(leader: Generation, first_token_at: Any) -> list[UUID]:
     """Give everyone who follows `leader` its complete answer; returns whom."""
-    followers = list(
-        Generation.objects.filter(leader=leader, status=Status.RUNNING).only("pk", "created_at")
-    )
+    followers = list(Generation.objects.filter(leader=leader, status=Status.RUNNING).only("pk", "created_at"))
     finished = []
     for follower in followers:
         waited = max(0.0, (first_token_at - follower.created_at).total_seconds() * 1000)
-        changed = Generation.objects.filter(
-            pk=follower.pk, leader=leader, status=Status.RUNNING
-        ).update(
+        changed = Generation.objects.filter(pk=follower.pk, leader=leader, status=Status.RUNNING).update(
             status=Status.COMPLETE,
             text=leader.text,
             entry_id=leader.entry_id,
@@ -201,9 +210,7 @@ def end_silent(generation: Generation, status: Status, text: str, code: str = ""
     """End a generation whose worker has not been heard of since the heartbeat that `generation` holds."""
     changed = Generation.objects.filter(
         pk=generation.pk, status__in=OPEN, heartbeat_at=generation.heartbeat_at
-    ).update(
-        status=status, text=text, error_code=code, leader=None, finished_at=timezone.now()
-    )
+    ).update(status=status, text=text, error_code=code, leader=None, finished_at=timezone.now())
     if changed:
         metrics.ANSWERS.labels(served_by=generation.served_by or "none", status=status).inc()
     return bool(changed)

@@ -90,7 +90,7 @@ def _look_up(generation: Generation, question: _Question) -> Wording | None:
     found, failed = None, False
     if bypass is None:
         try:
-            found = lookup.exact(generation.exact_key, generation.scope, generation.session)
+            found = lookup.exact(generation.exact_key, generation.scope, generation.session_id)
         except DatabaseError as error:
             failed = True
             log.warning("lookup_failed", layer="exact", error=str(error).strip())
@@ -231,7 +231,7 @@ def _write_back(generation: Generation) -> None:
 def _fail(generation: Generation, code: str) -> None:
     generation.text = stream.text_until(generation.pk) or generation.text
     if claims.fail(generation, code):
-        stream.end(generation.pk)
+        stream.end(generation.pk, generation.text)
 
 
 def _land(generation: Generation) -> None:

@@ -14,9 +14,9 @@ def reap() -> dict[str, int]:
     """End or send again every open generation that has been silent for too long; returns the counts."""
     counts = {"interrupted": 0, "resent": 0}
     silent_for = timedelta(seconds=min(settings.REDISPATCH_SECONDS, settings.SILENT_SECONDS))
-    silent = Generation.objects.filter(
-        status__in=OPEN, heartbeat_at__lt=timezone.now() - silent_for
-    ).defer("question", "output_token_ids")
+    silent = Generation.objects.filter(status__in=OPEN, heartbeat_at__lt=timezone.now() - silent_for).defer(
+        "question", "output_token_ids"
+    )
     for generation in silent:
         came_of_it = settle(generation)
         if came_of_it:
@@ -47,8 +47,10 @@ def _interrupt(generation: Generation) -> bool:
     """Keep what the dead worker had streamed. If it had been asked to stop, it has."""
     seen = stream.stop_requested(generation.pk)
     text = stream.text_until(generation.pk, seen)
+    if text is None:
+        text = generation.text
     status = Status.INTERRUPTED if seen is None else Status.STOPPED
-    ended = claims.end_silent(generation, status, generation.text if text is None else text)
+    ended = claims.end_silent(generation, status, text)
     if ended:
-        stream.end(generation.pk)
+        stream.end(generation.pk, text)
     return ended

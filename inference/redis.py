@@ -1,16 +1,21 @@
-"""Connections to Valkey, one pool a process. What lies there may be lost at any time."""
+"""Connections to Valkey, one pool a process. What lies there may be lost at any time.
+
+Typed Any: redis-py declares every reply as bytes or str, whatever `decode_responses` says.
+"""
 
 from functools import cache
+from typing import Any
 
 import redis
 import redis.asyncio
 from django.conf import settings
+from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 
 @cache
-def client() -> "redis.Redis":
+def client() -> Any:
     """The synchronous client of this process; thread-safe. A command that fails is not silently repeated:
     an append repeated by the library would be an append doubled."""
     return redis.Redis.from_url(
@@ -22,8 +27,13 @@ def client() -> "redis.Redis":
     )
 
 
-def async_client() -> "redis.asyncio.Redis":
-    """A new asynchronous client, bound to the running loop; the caller closes it."""
+def async_client() -> Any:
+    """A new asynchronous client, bound to the running loop; the caller closes it. A command may wait for
+    5 s at the server, so an answer is given up after twice that and not, as by default, after 5 s."""
     return redis.asyncio.Redis.from_url(
-        settings.REDIS_URL, decode_responses=True, socket_connect_timeout=5
+        settings.REDIS_URL,
+        decode_responses=True,
+        retry=AsyncRetry(NoBackoff(), 0),
+        socket_timeout=10,
+        socket_connect_timeout=5,
     )

@@ -10,7 +10,7 @@ import redis
 import redis.asyncio
 import structlog
 from channels.db import database_sync_to_async
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, InterfaceError, transaction
 
 from . import claims, dispatch, reaper, stream
 from .cache import coalesce, lifecycle
@@ -32,7 +32,10 @@ def ask(session_id: UUID, turns: Sequence[Turn], *, fresh: bool = False) -> Gene
 
     With `fresh` the cache is not asked. `session_id` is the conversation, as long as it lasts.
     """
-    session, _ = Session.objects.get_or_create(pk=session_id, defaults={"topic": turns[0]["content"]})
+    session = Session.objects.filter(pk=session_id).only("epoch").first()
+    if session is None:
+        session = Session(pk=session_id, topic=turns[0]["content"])
+        Session.objects.bulk_create([session], ignore_conflicts=True)
     generation = Generation.objects.create(
         session=session, epoch=session.epoch, question={"turns": list(turns), "fresh": fresh}
     )
@@ -49,7 +52,7 @@ def stop(generation_id: UUID, seen: int) -> None:
         if claims.stop_unclaimed(generation_id, text):
             if generation.leader_id:
                 coalesce.forget(generation_id, generation.leader_id)
-            stream.end(generation_id)
+            stream.end(generation_id, text)
         else:
             stream.request_stop(generation_id, seen)
     except redis.RedisError as error:
@@ -101,46 +104,56 @@ class Follow:
 _WAIT_MS = 5_000  # then the database is asked too, in case the stream or its end was lost
 
 
-async def follow(
-    generation: Generation, after: int = 0, *, resumed: bool = False
-) -> AsyncIterator[Follow]:
+async def follow(generation: Generation, after: int = 0, *, whole: bool = False) -> AsyncIterator[Follow]:
     """Everything that happens to a generation behind seq `after`, to its end. Goes on through a restart of
-    Valkey or Postgres. Whoever resumes holding nothing gets what there is in one piece."""
+    Valkey or Postgres. `whole`: what there is by now comes in one piece."""
     if not generation.is_open:
         for event in _ending(generation, after):
             yield event
         return
     connection = async_client()
     try:
-        async for event in _tail(connection, generation.pk, after, resumed and after == 0):
+        async for event in _tail(connection, generation.pk, after, whole):
             yield event
     finally:
         await connection.aclose()
 
 
 async def _tail(
-    connection: redis.asyncio.Redis, generation_id: UUID, after: int, in_one_piece: bool
+    connection: redis.asyncio.Redis, generation_id: UUID, after: int, whole: bool
 ) -> AsyncIterator[Follow]:
-    position, held = (f"{after}-0" if after else stream.START), after
+    if after and await _is_ahead(connection, generation_id, after):
+        after, whole = 0, True
+    position, held, torn = (f"{after}-0" if after else stream.START), after, False
     while True:
         items = await _read(connection, generation_id, position)
         ended = await _load(generation_id) if not items or items[-1].kind == "done" else None
-        if in_one_piece and items:
-            items, in_one_piece = _fold(items), False
+        if whole and items:
+            items, whole = _fold(items), False
         for item in items:
             position = item.position
-            if item.kind != "done" and (item.seq, item.text) != (0, ""):
+            # A piece is missing before this one; nothing fits any more until a snapshot replaces it all.
+            torn = item.kind != "snapshot" and (torn or item.seq > held + 1)
+            if item.kind != "done" and not torn and (item.seq, item.text) != (0, ""):
                 held = item.seq
                 yield Follow(item.kind, item.seq, item.text)
         if ended is _GONE:
             return
         if isinstance(ended, Generation) and not ended.is_open:
-            if not items:  # its end was lost with the stream
+            if torn or not items:  # its end was lost with the stream
                 for event in _ending(ended, held):
                     yield event
             else:
                 yield Follow("done", ended=ended)
             return
+
+
+async def _is_ahead(connection: redis.asyncio.Redis, generation_id: UUID, after: int) -> bool:
+    """Does a reader hold more than the stream does? Then it was lost meanwhile, and is written anew."""
+    try:
+        return after > await stream.last_seq(connection, generation_id)
+    except redis.RedisError:
+        return False
 
 
 def _ending(generation: Generation, held: int) -> list[Follow]:
@@ -155,9 +168,7 @@ def _fold(items: list[stream.Item]) -> list[stream.Item]:
     return [stream.Item("snapshot", seq, text, items[-1].position), *done]
 
 
-async def _read(
-    connection: redis.asyncio.Redis, generation_id: UUID, position: str
-) -> list[stream.Item]:
+async def _read(connection: redis.asyncio.Redis, generation_id: UUID, position: str) -> list[stream.Item]:
     try:
         return await stream.read(connection, generation_id, position, _WAIT_MS)
     except redis.RedisError as error:
@@ -177,8 +188,8 @@ async def _load(generation_id: UUID) -> Generation | _Gone | None:
     """The generation as the database has it now; None when the database can't say. One that has been
     silent for too long is ended on the way, so that a reader is never left waiting for a dead worker."""
     try:
-        return await database_sync_to_async(_load_now)(generation_id)
-    except DatabaseError as error:
+        return await database_sync_to_async(_load_now, thread_sensitive=False)(generation_id)
+    except (DatabaseError, InterfaceError) as error:
         log.warning("database_unavailable", error=str(error).strip())
         return None
 

@@ -154,8 +154,10 @@ class Writer:
         try:
             pipe = client().pipeline(transaction=False)
             for stream, position, fields, must_exist in entries:
-                pipe.xadd(_key(stream), fields, id=position, nomkstream=must_exist)  # type: ignore[arg-type]
-            results = pipe.execute(raise_on_error=False)
+                pipe.xadd(_key(stream), fields, id=position, nomkstream=must_exist)
+            for stream in {stream for stream, _, _, must_exist in entries if not must_exist}:
+                pipe.expire(_key(stream), settings.STREAM_TTL_SECONDS)  # so that none is left for ever
+            results = pipe.execute(raise_on_error=False)[: len(entries)]
         except redis.RedisError as error:
             log.warning("stream_unavailable", generation=str(self.generation), error=str(error))
             metrics.STAGE_ERRORS.labels(stage="stream").inc()
@@ -188,11 +190,15 @@ def _expire(generation: UUID) -> None:
         metrics.STAGE_ERRORS.labels(stage="stream").inc()
 
 
-def end(generation: UUID) -> None:
-    """End a stream that nobody writes any more: a dead worker's, or a stopped follower's."""
+def end(generation: UUID, text: str) -> None:
+    """End a stream that nobody writes any more (a dead worker's, or a stopped follower's) with `text`, which
+    its readers may have read past."""
     try:
         seq, sub = _split(_last_position(generation))
-        client().xadd(_key(generation), {"kind": "done"}, id=f"{seq}-{sub + 1}")
+        pipe = client().pipeline(transaction=True)
+        pipe.xadd(_key(generation), {"kind": "snapshot", "text": text}, id=f"{seq}-{sub + 1}")
+        pipe.xadd(_key(generation), {"kind": "done"}, id=f"{seq}-{sub + 2}")
+        pipe.execute()
         _expire(generation)
     except redis.RedisError:
         metrics.STAGE_ERRORS.labels(stage="stream").inc()
@@ -226,6 +232,12 @@ def stop_requested(generation: UUID) -> int | None:
 
 
 # --- reading ------------------------------------------------------------------------------------
+
+
+async def last_seq(connection: redis.asyncio.Redis, generation: UUID) -> int:
+    """The seq that the stream has reached, 0 when there is none. Raises redis.RedisError."""
+    last = await connection.xrevrange(_key(generation), count=1)
+    return _split(last[0][0])[0] if last else 0
 
 
 async def read(

@@ -9,9 +9,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
 
 VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).resolve()
-MODEL_DIR = Path(
-    env.str("MODEL_DIR", default=str(VAR_DIR / "models" / "smollm2-135m-instruct"))
-).resolve()
+MODEL_DIR = Path(env.str("MODEL_DIR", default=str(VAR_DIR / "models" / "smollm2-135m-instruct"))).resolve()
 
 SECRET_KEY = env.str("SECRET_KEY")
 DEBUG = False
@@ -90,16 +88,25 @@ DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "timeout": 10,
 }
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+if not env.bool("DATABASE_SYNCHRONOUS_COMMIT", default=True):
+    # For workers: should Postgres crash, the last half second of their bookkeeping is taken back as if it
+    # had not happened yet, and the reaper sends the generations again. What people type is not theirs.
+    DATABASES["default"]["OPTIONS"]["options"] = "-c synchronous_commit=off"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", default=f"unix://{VAR_DIR / 'valkey' / 'valkey.sock'}?db=0")
 
 CHANNEL_LAYERS = {
     "default": {
-        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "BACKEND": "chat.channel_layer.PatientLayer",
         # Only small announcements travel here; tokens go by Redis stream, since this layer drops
         # messages silently when a channel is full.
-        "CONFIG": {"hosts": [{"address": REDIS_URL}], "capacity": 500, "expiry": 60},
+        # It waits for 5 s at a time: with redis-py's own time limit of 5 s every idle socket would end.
+        "CONFIG": {
+            "hosts": [{"address": REDIS_URL, "socket_timeout": 10, "socket_connect_timeout": 5}],
+            "capacity": 500,
+            "expiry": 60,
+        },
     }
 }
 
@@ -176,9 +183,7 @@ MAX_FRAMES_PER_10_SECONDS = env.int("MAX_FRAMES_PER_10_SECONDS", default=120)
 
 ENGINE = env.str("ENGINE", default="torch")
 ENGINE_THREADS = env.int("ENGINE_THREADS", default=0)  # 0: what torch chooses
-SYSTEM_PROMPT = env.str(
-    "SYSTEM_PROMPT", default="You are a helpful assistant. Answer clearly and briefly."
-)
+SYSTEM_PROMPT = env.str("SYSTEM_PROMPT", default="You are a helpful assistant. Answer clearly and briefly.")
 KNOWLEDGE_VERSION = env.str("KNOWLEDGE_VERSION", default="1")
 APP_NAME = env.str("APP_NAME", default="reprise")
 TEMPERATURE = env.float("TEMPERATURE", default=0.0)

@@ -4,8 +4,8 @@ import os
 
 os.environ.setdefault("SECRET_KEY", "only-for-tests")
 
-from .base import *  # noqa: E402, F403
-from .base import env  # noqa: E402
+from .base import *  # noqa: F403
+from .base import env
 
 ALLOWED_HOSTS = ["*"]
 GUEST_CHAT = True

@@ -7,8 +7,9 @@ import random
 from datetime import timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
-from django.db.models.functions import Least, Now
+from django.db.models import Case, F, Q, When
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Greatest, Least, Now
 from django.utils import timezone
 
 from inference.models import (
@@ -25,7 +26,7 @@ from inference.understanding.cacheability import Cacheability, is_personal
 
 def _jittered(span: timedelta) -> timedelta:
     """±10%, so that what was stored together does not expire together."""
-    return span * random.uniform(0.9, 1.1)  # noqa: S311  (spreads load, keeps no secret)
+    return span * random.uniform(0.9, 1.1)
 
 
 def admit(generation: Generation, cacheability: Cacheability) -> Wording | None:
@@ -103,23 +104,19 @@ def freeze_wordings(wordings: list[Wording]) -> None:
         return
     Wording.objects.filter(pk__in=[wording.pk for wording in wordings]).update(state=State.FROZEN)
     entries = {wording.entry_id for wording in wordings}
-    alive = Wording.objects.filter(entry__in=entries).exclude(
-        state__in=[State.FROZEN, State.REJECTED]
-    )
-    Entry.objects.filter(pk__in=entries).exclude(pk__in=alive.values("entry")).update(
-        state=State.FROZEN
-    )
+    alive = Wording.objects.filter(entry__in=entries).exclude(state__in=[State.FROZEN, State.REJECTED])
+    Entry.objects.filter(pk__in=entries).exclude(pk__in=alive.values("entry")).update(state=State.FROZEN)
 
 
 def serve(wording: Wording, ttl: timedelta | None) -> None:
     """Count a hit. It slides the entry's expiry, but never past its death nor for a read-only entry."""
-    Wording.objects.filter(pk=wording.pk).update(hits=F("hits") + 1)
-    Entry.objects.filter(pk=wording.entry_id).update(hits=F("hits") + 1, last_hit_at=Now())
+    now = timezone.now()
+    expires: Combinable = F("expires_at")
     if ttl is not None:
-        until = timezone.now() + _jittered(ttl)
-        Entry.objects.filter(pk=wording.entry_id, read_only=False, expires_at__lt=until).update(
-            expires_at=Least(F("dies_at"), until)
-        )
+        slid = Least(F("dies_at"), Greatest(F("expires_at"), now + _jittered(ttl)))
+        expires = Case(When(read_only=False, then=slid), default=F("expires_at"))
+    Wording.objects.filter(pk=wording.pk).update(hits=F("hits") + 1)
+    Entry.objects.filter(pk=wording.entry_id).update(hits=F("hits") + 1, last_hit_at=now, expires_at=expires)
 
 
 def weigh(wording: Wording) -> State:

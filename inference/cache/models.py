@@ -46,7 +46,9 @@ class Session(models.Model):
     id = models.UUIDField(primary_key=True)
     epoch = models.PositiveIntegerField(default=0)
     topic = models.TextField(blank=True)
-    blocked = models.ManyToManyField("Entry", related_name="blocked_in", blank=True)
+    blocked: "models.ManyToManyField[Entry, Entry]" = models.ManyToManyField(
+        "Entry", related_name="blocked_in", blank=True
+    )
     last_active = models.DateTimeField(auto_now=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -62,9 +64,7 @@ class Entry(models.Model):
     session = models.ForeignKey(
         Session, on_delete=models.CASCADE, related_name="entries", help_text="The session it was born in."
     )
-    visibility = models.CharField(
-        max_length=10, choices=Visibility.choices, default=Visibility.SESSION
-    )
+    visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.SESSION)
     content_class = models.CharField(max_length=20)
     answer = models.TextField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.SUSPECT)
@@ -94,10 +94,10 @@ class Entry(models.Model):
 class WordingQuerySet(models.QuerySet["Wording"]):
     """The one queryset that every lookup goes through."""
 
-    def servable(self, scope: Scope, session: Session) -> Self:
+    def servable(self, scope: Scope, session: uuid.UUID) -> Self:
         """Proved pairings that `session` may be served in `scope` now: right scope, visible, neither
         frozen nor rejected nor blocked, of this epoch where private, and not expired."""
-        mine = Q(session=session, entry__session=session, entry__epoch=session.epoch)
+        mine = Q(session=session, entry__session=session, entry__epoch=F("session__epoch"))
         shared = Q(visibility=Visibility.SHARED, entry__visibility=Visibility.SHARED)
         return self.filter(
             mine | shared,
@@ -117,9 +117,7 @@ class Wording(models.Model):
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="wordings")
     scope = models.ForeignKey(Scope, on_delete=models.CASCADE, related_name="wordings")
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="wordings")
-    visibility = models.CharField(
-        max_length=10, choices=Visibility.choices, default=Visibility.SESSION
-    )
+    visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.SESSION)
     question = models.TextField()
     context = models.JSONField(default=list, help_text="The turns before the question.")
     exact_key = models.CharField(max_length=64)
@@ -129,7 +127,7 @@ class Wording(models.Model):
     disagreed = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects: ClassVar[models.Manager["Wording"]] = WordingQuerySet.as_manager()  # type: ignore[assignment]
+    objects = WordingQuerySet.as_manager()
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["exact_key", "state"], name="wording_exact_key")]
@@ -160,9 +158,7 @@ class Outcome(models.TextChoices):
 class Decision(models.Model):
     """One lookup: what was found, what came of it, and why in words."""
 
-    generation = models.ForeignKey(
-        "inference.Generation", on_delete=models.CASCADE, related_name="decisions"
-    )
+    generation = models.ForeignKey("inference.Generation", on_delete=models.CASCADE, related_name="decisions")
     layer = models.CharField(max_length=20)
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
     wording = models.ForeignKey(
@@ -200,9 +196,7 @@ class Observation(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["generation", "source"], name="one_verdict_per_answer_and_source"
-            )
+            models.UniqueConstraint(fields=["generation", "source"], name="one_verdict_per_answer_and_source")
         ]
 
     def __str__(self) -> str:

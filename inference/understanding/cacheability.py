@@ -28,44 +28,55 @@ class Cacheability:
     reason: str
 
 
-_PERSONAL = re.compile(
-    r"""(?ix)
-    [\w.+-]+@[\w-]+\.\w+                                  # an e-mail address
-    | (?<!\d)(?:\+?\d[\s().-]?){7,}(?!\d)                 # phone, card, account and identity numbers
-    | (?<!\d)\d{6,}(?!\d)                                 # order and customer numbers
-    | \d{3}-\d{2}-\d{4}
-    | \b(?:my|mine|myself|our|ours|i'm|i’m|i\ am|i've|i’ve|i\ have|i\ had|i\ was|i\ live|i\ work|call\ me)\b
-    | \b(?:password|passwd|api[ _-]?key|secret|token)\s*(?:is|[:=])
-    | \b(?:order|invoice|ticket|account|case|booking|reservation|tracking)\s*(?:no\.?|number|id|\#|:)*\s*\#?\d+
-    | 我的|我们的|我叫|我是|我在|我有|我家|我姓|我今年|我昨天|本人|咱们?的|俺
-    | (?:订单|单号|工单|账号|帐号|卡号|身份证|手机号?|电话|会员)\D{0,4}\d+
-    | (?:省|市|区|县)\S{0,12}(?:路|街|号|弄|室)
-    | \b\d{1,5}\s+\w+\s+(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd)\b
-    """
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+def _words(*alternatives: str) -> str:
+    """A pattern for whole English words."""
+    return rf"\b(?:{'|'.join(alternatives)})\b"
+
+
+_PERSONAL_DATA = (
+    r"[\w.+-]+@[\w-]+\.\w+",  # an e-mail address
+    r"(?<!\d)(?:\+?\d[\s().-]?){7,}(?!\d)",  # phone, card, account and identity numbers
+    r"\d{3}-\d{2}-\d{4}",
 )
-_LIVE = re.compile(
-    r"""(?ix)
-    \b(?:now|right\ now|currently|current|today|tonight|tomorrow|yesterday|at\ the\ moment|this\ (?:week|month|year|
-        morning|afternoon|evening)|next\ (?:week|month|year)|last\ (?:night|week|month|year)|latest|newest|recent(?:ly)?
-        |live|so\ far|these\ days|what\ time|what\ day|what\ date|what\ year)\b
-    | \b(?:weather|forecast|temperature\ (?:in|outside)|stock|share\ price|exchange\ rate|price|prices|cost|costs
-        |how\ much\ (?:is|are|does|do)|news|score|traffic|in\ stock|available|open\ (?:now|today))\b
-    | 现在|目前|当前|今天|今日|今晚|明天|明日|后天|昨天|昨日|刚才|最近|最新|近期|本周|这周|下周|上周|本月|这个月|下个月|上个月
-    | 今年|明年|去年|几点了|几号|星期几|周几
-    | 天气|气温|下雨|股价|股票|汇率|价格|价钱|多少钱|售价|报价|新闻|比分|路况|库存|有货|此刻|实时
-    """
+_PERSONAL = _any_of(
+    *_PERSONAL_DATA,
+    r"(?<!\d)\d{6,}(?!\d)",  # order and customer numbers
+    _words("my", "mine", "myself", "our", "ours", "i['’]m", "i am", "i['’]ve", "i have", "i had", "i was"),
+    _words("i live", "i work", "i feel", "call me"),
+    r"\b(?:password|passwd|api[ _-]?key|secret|token)\s*(?:is|[:=])",
+    r"\b(?:order|invoice|ticket|account|case|booking|reservation|tracking)"
+    r"\s*(?:no\.?|number|id|#|:)*\s*#?\d+",
+    r"\b\d{1,5}\s+\w+\s+(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd)\b",
+    "我的|我们的|我叫|我是|我在|我有|我家|我姓|我今年|我昨天|本人|咱们?的|俺",
+    r"(?:订单|单号|工单|账号|帐号|卡号|身份证|手机号?|电话|会员)\D{0,4}\d+",
+    r"(?:省|市|区|县)\S{0,12}(?:路|街|号|弄|室)",
 )
-_CREATIVE = re.compile(
-    r"""(?ix)
-    \b(?:write|compose|draft|invent|make\ up|imagine|brainstorm|come\ up\ with|create|generate|tell)\b
-        .{0,40}?\b(?:poem|poems|haiku|limerick|sonnet|song|lyrics|rap|story|stories|tale|joke|jokes|riddle|riddles|essay|
-        novel|script|screenplay|dialogue|speech|slogan|slogans|tagline|names?|ideas?|plot|character|verse|letter|
-        e-?mail|post|tweet|advert|ad|caption|blog)\b
-    | \b(?:surprise\ me|random|roll\ (?:a|the)\ di(?:c)?e|flip\ a\ coin|pick\ (?:a|one|any))\b
-    | (?:写|编|作|创作|讲|来|想|起|取|生成).{0,12}?(?:诗|词|歌|故事|笑话|段子|小说|作文|文案|剧本|对联|谜语|名字|口号|标语|演讲稿|信|邮件|情书|散文)
-    | 随机|随便(?:选|挑|说|来)|掷骰子|抛硬币|脑洞
-    """
+_LIVE = _any_of(
+    _words("now", "currently", "current", "today", "tonight", "tomorrow", "yesterday", "at the moment"),
+    _words("(?:this|next|last) (?:week|month|year|morning|afternoon|evening|night)", "latest", "newest"),
+    _words("recent(?:ly)?", "live", "so far", "these days", "what (?:time|day|date|year)"),
+    _words("weather", "forecast", "temperature (?:in|outside)", "stock", "share price", "exchange rate"),
+    _words("prices?", "costs?", "how much (?:is|are|does|do)", "news", "score", "traffic", "available"),
+    "现在|目前|当前|今天|今日|今晚|明天|明日|后天|昨天|昨日|刚才|最近|最新|近期|此刻|实时",
+    "[本这上下](?:周|星期|个?月)|今年|明年|去年|几点了|几号|星期几|周几",
+    "天气|气温|下雨|股价|股票|汇率|价格|价钱|多少钱|售价|报价|新闻|比分|路况|库存|有货",
 )
+_CREATIVE = _any_of(
+    r"\b(?:write|compose|draft|invent|make up|imagine|brainstorm|come up with|create|generate|tell)\b.{0,40}?"
+    r"\b(?:poems?|haiku|limerick|sonnet|song|lyrics|rap|story|stories|tale|jokes?|riddles?|essay|novel|script"
+    r"|screenplay|dialogue|speech|slogans?|tagline|names?|ideas?|plot|character|verse|letter|e-?mail|post"
+    r"|tweet|advert|ad|caption|blog)\b",
+    _words("surprise me", "random", "roll (?:a|the) dic?e", "flip a coin", "pick (?:a|one|any)"),
+    "(?:写|编|作|创作|讲|来|想|起|取|生成).{0,12}?"
+    "(?:诗|词|歌|故事|笑话|段子|小说|作文|文案|剧本|对联|谜语|名字|口号|标语|演讲稿|信|邮件|情书|散文)",
+    "随机|随便(?:选|挑|说|来)|掷骰子|抛硬币|脑洞",
+)
+# An answer says "my" and "I am" of the model; there only data counts.
+_DATA = _any_of(*_PERSONAL_DATA)
 
 _KEPT_FACT = (timedelta(hours=24), timedelta(days=7))
 _KEPT_PERSONAL = (timedelta(minutes=20), timedelta(minutes=30))
@@ -95,12 +106,4 @@ def classify(turns: Turns) -> Cacheability:
 
 def is_personal(text: str) -> bool:
     """Does this text (an answer, say) hold something that should not leave its session?"""
-    return bool(_PERSONAL_DATA.search(text))
-
-
-# An answer says "my" and "I am" of the model; there only data counts.
-_PERSONAL_DATA = re.compile(
-    r"""(?x)
-    [\w.+-]+@[\w-]+\.\w+ | (?<!\d)(?:\+?\d[\s().-]?){7,}(?!\d) | \d{3}-\d{2}-\d{4} | (?<!\d)\d{8,}(?!\d)
-    """
-)
+    return bool(_DATA.search(text))

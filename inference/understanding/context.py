@@ -10,7 +10,7 @@ from .turns import Turn, Turns
 
 @dataclass(frozen=True)
 class Context:
-    """`window` holds the last turns before the question, `older` a digest of all before those ("" if none)."""
+    """`window` is the last turns before the question, `older` a digest of all before those ("" if none)."""
 
     question: str
     topic: str

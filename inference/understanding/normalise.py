@@ -29,7 +29,8 @@ _CJK = (
     r"\u2e80-\u2fdf\u3005\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\U00020000-\U0003134f"
 )
-_SPACE_BY_CJK = re.compile(rf"(?<=[{_CJK}]) (?=\w)|(?<=\w) (?=[{_CJK}])")
+# Chinese is written without spaces; those that are there stand for nothing, but before an operator they may.
+_SPACE_BY_CJK = re.compile(rf"""(?<=[{_CJK}]) (?=[\w,.:;!?"'])|(?<=[\w,.:;!?"']) (?=[{_CJK}])""")
 # A final question mark or full stop says nothing, unless an operator or another mark precedes it (`.*?`,
 # `a ?? b`). A final "!" also says nothing, but after a digit or a single letter it is a factorial.
 _FINAL_MARK = re.compile(r"(?:(?<=[^\W_])[?.。]+|(?<=[^\W\d_]{2})!+)$")

@@ -1,0 +1,1 @@
+"""The operators' side: accounts, and management commands; the console lives here."""

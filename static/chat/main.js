@@ -1,0 +1,177 @@
+// Puts the parts of the chat page together: what a frame means for them, what a click means for them.
+
+import { announce, toast } from "./announce.js";
+import { copy } from "./clipboard.js";
+import { Composer } from "./composer.js";
+import { Generations } from "./generations.js";
+import { Outbox } from "./outbox.js";
+import { byId, explain, page, say } from "./page.js";
+import { Scroll } from "./scroll.js";
+import { help, listen } from "./shortcuts.js";
+import { ConnectionLine, Sidebar } from "./sidebar.js";
+import { Connection } from "./socket.js";
+import { settleOwner } from "./store.js";
+import { Transcript } from "./transcript.js";
+
+settleOwner();
+
+const connection = new Connection();
+const outbox = new Outbox();
+const generations = new Generations(connection);
+const scroll = new Scroll();
+const transcript = new Transcript({ outbox, generations, scroll });
+const composer = new Composer();
+const sidebar = new Sidebar();
+const line = new ConnectionLine();
+
+// --- the connection -----------------------------------------------------------------------------
+
+connection.addEventListener("state", ({ detail }) => {
+  transcript.online = detail.state === "open";
+  transcript.showUnsent();
+  line.show(detail.state, detail.failures, () => connection.hurry());
+});
+
+connection.addEventListener("open", () => {
+  generations.resume();
+  transcript.catchUp();
+  outbox.flush(connection);
+});
+
+addEventListener("online", () => connection.hurry());
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) connection.hurry();
+});
+
+// A page out of the back-forward cache, or another entry of the history, is fetched anew.
+addEventListener("pageshow", (event) => {
+  if (event.persisted) location.reload();
+});
+addEventListener("popstate", () => location.reload());
+
+// --- frames -------------------------------------------------------------------------------------
+
+const handlers = {
+  "message.accepted": accepted,
+  "generation.snapshot": (frame) => generations.take(frame),
+  "generation.delta": (frame) => generations.take(frame),
+  "generation.done": (frame) => {
+    generations.take(frame);
+    sidebar.refresh();
+  },
+  "cache.invalidated": (frame) => {
+    if (frame.conversation === page.conversation) toast(say("invalidated"));
+  },
+  error: refused,
+};
+
+connection.addEventListener("frame", ({ detail }) => handlers[detail.type]?.(detail));
+
+function accepted(frame) {
+  const item = outbox.find(frame.client_id);
+  const opensHere = item?.frame.type === "message.send" && !item.conversation && !page.conversation;
+  if (opensHere) open(frame.conversation);
+  if (frame.conversation === page.conversation) {
+    // Shown first, taken out afterwards: its bubble is what becomes the message.
+    transcript.accepted(frame, item && { ...item, attempts: outbox.attempts(item.clientId) });
+  }
+  outbox.take(frame.client_id);
+  if (opensHere) outbox.settle(frame.conversation);
+  sidebar.refresh();
+}
+
+/** The new conversation has an address from now on. */
+function open(conversation) {
+  page.conversation = conversation;
+  document.body.dataset.conversation = conversation;
+  history.pushState(null, "", page.conversationUrl(conversation));
+}
+
+function refused(frame) {
+  if (frame.code === "unauthenticated") {
+    connection.end();
+    line.signedOut();
+    return;
+  }
+  const item = frame.client_id && outbox.find(frame.client_id);
+  if (item) transcript.refused(item, frame);
+  // An answer that failed says so itself, in its place.
+  else if (!frame.client_id) toast(explain(frame));
+}
+
+// --- sending ------------------------------------------------------------------------------------
+
+composer.submit = (text) => {
+  outbox.add({ type: "message.send", conversation: page.conversation || null, text, parent: null });
+  scroll.toEnd();
+};
+composer.blockedBy = () => {
+  if (transcript.writing) return say("still_answering");
+  return transcript.sending ? say(transcript.online ? "sending" : "waiting") : "";
+};
+transcript.changed = () => {
+  composer.show({ writing: Boolean(transcript.writing) });
+  const empty = byId("empty");
+  if (empty) empty.hidden = !transcript.isEmpty;
+};
+outbox.addEventListener("change", () => outbox.flush(connection));
+setInterval(() => outbox.remind(connection), 5_000);
+
+function stop() {
+  const writing = transcript.writing;
+  if (writing) generations.stop(writing);
+}
+
+// --- clicks -------------------------------------------------------------------------------------
+
+const article = (element) => element.closest("article");
+const clientId = (element) => article(element).dataset.clientId;
+
+const actions = {
+  stop,
+  help,
+  jump: () => scroll.toEnd(),
+  fill: (button) => composer.fill(button.textContent.trim()),
+  "open-drawer": () => sidebar.drawer(true),
+  "close-drawer": () => sidebar.drawer(false),
+  regenerate: (button) => transcript.regenerate(article(button)),
+  edit: (button) => transcript.edit(article(button)),
+  "cancel-edit": (button) => transcript.cancelEdit(button.closest(".editor")),
+  "copy-question": (button) => copy(article(button).querySelector(".bubble").textContent),
+  "copy-answer": (button) => copy(article(button).querySelector(".source").content.textContent),
+  "copy-code": (button) => copy(button.closest(".code").querySelector("code").textContent),
+  resend: (button) => outbox.requeue(clientId(button)),
+  "take-back": (button) => composer.fill(outbox.take(clientId(button)).frame.text),
+  discard: (button) => outbox.take(clientId(button)),
+};
+
+document.addEventListener("click", (event) => {
+  const target = event.target.closest?.("[data-action], [data-close]");
+  if (!target) return;
+  if ("close" in target.dataset) target.closest("dialog").close();
+  const act = actions[target.dataset.action];
+  if (!act) return;
+  event.preventDefault();
+  act(target);
+});
+
+// --- sheets and requests ------------------------------------------------------------------------
+
+document.addEventListener("htmx:load", ({ target }) => {
+  if (!target.matches?.("dialog[data-open]")) return;
+  target.addEventListener("close", () => target.remove());
+  target.showModal();
+});
+for (const trouble of ["htmx:sendError", "htmx:responseError"]) {
+  document.addEventListener(trouble, () => {
+    toast(say("request_failed"));
+    announce(say("request_failed"));
+  });
+}
+
+listen({ composer, transcript, sidebar, stop });
+transcript.adopt(byId("transcript"));
+transcript.showUnsent();
+if (!location.hash) scroll.toEnd();
+if (matchMedia("(hover: hover)").matches && !location.hash) composer.focus();
+connection.start();

@@ -1,0 +1,48 @@
+// What this browser keeps for the person at it: drafts, and texts that have not reached the server.
+// Everything is filed under the owner's tag, so that the next person at this browser finds nothing of it;
+// only what a guest had is carried over when the guest signs in.
+
+import { page } from "./page.js";
+
+const PREFIX = "reprise:";
+const WHO = `${PREFIX}who`;
+const own = (name) => `${PREFIX}${page.owner}:${name}`;
+
+function quietly(work, otherwise = null) {
+  try {
+    return work();
+  } catch {
+    return otherwise; // storage is switched off or full: the page works, it only remembers less
+  }
+}
+
+export function read(name) {
+  return quietly(() => localStorage.getItem(own(name)));
+}
+
+export function write(name, text) {
+  quietly(() => (text ? localStorage.setItem(own(name), text) : localStorage.removeItem(own(name))));
+}
+
+/** Calls `changed()` when another tab wrote `name`. */
+export function watch(name, changed) {
+  addEventListener("storage", (event) => {
+    if (event.key === own(name)) changed();
+  });
+}
+
+/** Called once, before anything is read. */
+export function settleOwner() {
+  quietly(() => {
+    const before = JSON.parse(localStorage.getItem(WHO) ?? "null");
+    localStorage.setItem(WHO, JSON.stringify({ tag: page.owner, guest: page.guest }));
+    if (!before || before.tag === page.owner) return;
+    const carried = before.guest && !page.guest;
+    const theirs = `${PREFIX}${before.tag}:`;
+    for (const key of Object.keys(localStorage).filter((key) => key.startsWith(theirs))) {
+      const name = own(key.slice(theirs.length));
+      if (carried && localStorage.getItem(name) === null) localStorage.setItem(name, localStorage.getItem(key));
+      localStorage.removeItem(key);
+    }
+  });
+}

@@ -1,0 +1,56 @@
+"""Asking in this process, on the real database, Valkey and engine."""
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from inference import pipeline, scopes, service, workers
+from inference.models import Generation, Status
+from inference.redis import client
+from inference.understanding.turns import Turn
+
+Ask = Callable[..., Generation]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_caches(db: None) -> Iterator[None]:
+    """The database is emptied between tests; what this process remembers of it must be too."""
+    client().flushdb()
+    scopes._stored.cache_clear()
+    workers.announce("generate")  # the engine of this process answers here
+    yield
+    scopes._stored.cache_clear()
+
+
+def turns(*texts: str) -> list[Turn]:
+    return [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(texts)]
+
+
+@pytest.fixture
+def queue() -> Ask:
+    """Ask, and let nobody answer yet."""
+
+    def act(*texts: str, session: uuid.UUID | None = None, fresh: bool = False) -> Generation:
+        return service.ask(session or uuid.uuid4(), turns(*texts), fresh=fresh)
+
+    return act
+
+
+@pytest.fixture
+def ask(queue: Ask) -> Ask:
+    """Ask, and do what the two workers do."""
+
+    def act(*texts: str, session: uuid.UUID | None = None, fresh: bool = False) -> Generation:
+        return work(queue(*texts, session=session, fresh=fresh))
+
+    return act
+
+
+def work(generation: Generation) -> Generation:
+    pipeline.answer(str(generation.pk))
+    generation.refresh_from_db()
+    if generation.status == Status.PENDING:
+        pipeline.generate(str(generation.pk))
+        generation.refresh_from_db()
+    return generation

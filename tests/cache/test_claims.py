@@ -1,0 +1,109 @@
+"""Of two workers one wins, and a generation ends once."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from inference import claims, reaper, stream
+from inference.models import Generation, Status
+
+from .conftest import Ask
+
+QUESTION = "What is the capital of Spain?"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_generation_is_claimed_once(queue: Ask) -> None:
+    generation = queue(QUESTION)
+    ready, won = threading.Barrier(8), []
+
+    def claim() -> None:
+        try:
+            ready.wait()
+            won.append(claims.for_lookup(generation.pk))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=claim) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len([one for one in won if one is not None]) == 1
+
+
+def test_the_engine_waits_for_the_lookup(queue: Ask) -> None:
+    generation = queue(QUESTION)
+    assert claims.for_engine(generation.pk) is None
+    looked_up = claims.for_lookup(generation.pk)
+    assert looked_up is not None and claims.hand_over(looked_up)
+    assert claims.for_lookup(generation.pk) is None
+    assert claims.for_engine(generation.pk) is not None
+
+
+def silence(generation: Generation, seconds: float) -> None:
+    Generation.objects.filter(pk=generation.pk).update(
+        heartbeat_at=timezone.now() - timedelta(seconds=seconds)
+    )
+
+
+def running(queue: Ask) -> Generation:
+    looked_up = claims.for_lookup(queue(QUESTION).pk)
+    assert looked_up is not None and claims.hand_over(looked_up)
+    claimed = claims.for_engine(looked_up.pk)
+    assert claimed is not None
+    return claimed
+
+
+def test_a_silent_worker_is_given_up_and_what_it_streamed_is_kept(queue: Ask) -> None:
+    generation = running(queue)
+    stream.Writer(generation.pk).append(["Mad", "rid"])
+    silence(generation, settings.SILENT_SECONDS - 5)
+    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    silence(generation, settings.SILENT_SECONDS + 1)
+    assert reaper.reap() == {"interrupted": 1, "resent": 0}
+    reaped = Generation.objects.get(pk=generation.pk)
+    assert (reaped.status, reaped.text) == (Status.INTERRUPTED, "Madrid")
+    assert reaped.finished_at is not None
+
+
+def test_a_worker_that_wakes_up_too_late_changes_nothing(queue: Ask) -> None:
+    generation = running(queue)
+    silence(generation, settings.SILENT_SECONDS + 1)
+    reaper.reap()
+    generation.text = "Madrid, at last"
+    assert not claims.heartbeat(generation, "Madrid")
+    assert not claims.finish(generation, Status.COMPLETE)
+    assert Generation.objects.get(pk=generation.pk).text == ""
+
+
+def test_a_heartbeat_in_time_saves_it(queue: Ask) -> None:
+    generation = running(queue)
+    silence(generation, settings.SILENT_SECONDS + 1)
+    assert claims.heartbeat(generation, "Mad")
+    assert reaper.reap()["interrupted"] == 0
+
+
+def test_a_dead_worker_that_was_asked_to_stop_has_stopped(queue: Ask) -> None:
+    generation = running(queue)
+    stream.Writer(generation.pk).append(["Mad", "rid", "."])
+    stream.request_stop(generation.pk, 2)
+    silence(generation, settings.SILENT_SECONDS + 1)
+    reaper.reap()
+    reaped = Generation.objects.get(pk=generation.pk)
+    assert (reaped.status, reaped.text) == (Status.STOPPED, "Madrid")
+
+
+def test_a_lost_task_is_sent_again(queue: Ask) -> None:
+    generation = queue(QUESTION)
+    silence(generation, settings.REDISPATCH_SECONDS + 1)
+    assert reaper.reap() == {"interrupted": 0, "resent": 1}
+    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+
+
+def test_the_reaper_runs_often_enough_for_its_promise() -> None:
+    assert settings.SILENT_SECONDS + settings.REAP_EVERY_SECONDS <= 100

@@ -1,0 +1,41 @@
+"""What the stack has in its database, for tests that run in an event loop."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+from uuid import UUID
+
+from channels.db import database_sync_to_async
+
+from inference.models import Generation
+from tests.websocket.client import PATIENCE_SECONDS
+
+T = TypeVar("T")
+
+
+async def look(query: Callable[[], T]) -> T:
+    """What `query` finds; its connection is given back at once."""
+    return await database_sync_to_async(query, thread_sensitive=False)()  # type: ignore[no-any-return]
+
+
+async def generation(pk: UUID) -> Generation:
+    return await look(lambda: Generation.objects.get(pk=pk))
+
+
+async def eventually(condition: Callable[[], Awaitable[Any]], within: float = PATIENCE_SECONDS) -> None:
+    """Wait until `condition` holds. Raises AssertionError."""
+    deadline = time.monotonic() + within
+    while not await condition():
+        assert time.monotonic() < deadline, f"It did not come to that within {within} s"
+        await asyncio.sleep(0.05)
+
+
+async def ended(pk: UUID, within: float = PATIENCE_SECONDS) -> Generation:
+    """The generation, once it is over."""
+
+    async def over() -> bool:
+        return not (await generation(pk)).is_open
+
+    await eventually(over, within)
+    return await generation(pk)
