@@ -6,13 +6,30 @@ Incoming frames are validated here; outgoing ones are built only here.
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from inference.models import Generation
 
 from .models import Message
 
-ClientId = Annotated[str, Field(min_length=1, max_length=64)]
+
+def _is_storable(text: str) -> bool:
+    """Postgres keeps neither a NUL nor half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in text
+
+
+def _storable(text: str) -> str:
+    if not _is_storable(text):
+        raise ValueError("contains a NUL character or half of a surrogate pair")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+ClientId = Annotated[Text, Field(min_length=1, max_length=64)]
 Seq = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
@@ -27,7 +44,7 @@ class Send(Frame):
     type: Literal["message.send"]
     client_id: ClientId
     conversation: UUID | None = None
-    text: str
+    text: Text
     parent: UUID | None = None
 
 
@@ -41,7 +58,7 @@ class Edit(Frame):
     type: Literal["message.edit"]
     client_id: ClientId
     message: UUID
-    text: str
+    text: Text
 
 
 class Stop(Frame):
@@ -209,7 +226,7 @@ def parse(data: Any) -> Send | Regenerate | Edit | Stop | Resume | Ping:
     if not isinstance(data, dict):
         raise BadFrame("invalid_frame", "A frame must be a JSON object.")
     raw_id = data.get("client_id")
-    client_id = raw_id[:64] if isinstance(raw_id, str) else None
+    client_id = raw_id[:64] if isinstance(raw_id, str) and _is_storable(raw_id) else None
     try:
         return _client_frame.validate_python(data)
     except ValidationError as problem:

@@ -14,7 +14,7 @@ from inference.understanding.cacheability import Cacheability, classify
 from inference.understanding.context import Context, exact_key, read_context
 from inference.understanding.normalise import normalise
 
-from . import claims, compute, dispatch, metrics, scopes, stream, workers
+from . import claims, compute, dispatch, metrics, scopes, stopping, stream, workers
 from .models import Generation, Outcome, ServedBy, Status, Wording
 
 log = structlog.get_logger(__name__)
@@ -154,10 +154,9 @@ def _to_engine(generation: Generation, cacheability: Cacheability) -> None:
     if not _engine_answers(generation):
         return
     coalesces = settings.CACHE_ENABLED and cacheability.stored and not generation.question.get("fresh")
-    if coalesces and coalesce.join(generation, cacheability.shareable):
-        return
-    if claims.hand_over(generation):
+    if not (coalesces and coalesce.join(generation, cacheability.shareable)) and claims.hand_over(generation):
         dispatch.generate(generation.pk)
+    stopping.stop_if_asked(generation.pk)
 
 
 def _engine_answers(generation: Generation) -> bool:

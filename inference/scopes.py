@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
@@ -24,11 +23,7 @@ def current() -> Scope:
         "tokenizer_version": engine.tokenizer,
         "sampling": {"temperature": settings.TEMPERATURE, "max_tokens": settings.MAX_TOKENS},
     }
-    return _stored(json.dumps(parts, sort_keys=True))
-
-
-@lru_cache(maxsize=64)  # a scope's row never changes and is never deleted
-def _stored(parts: str) -> Scope:
-    digest = hashlib.sha256(parts.encode()).hexdigest()
-    scope, _ = Scope.objects.get_or_create(hash=digest, defaults=json.loads(parts))
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    # Asked each time (0.3 ms): a row remembered by a process may have been flushed, or restored otherwise.
+    scope, _ = Scope.objects.get_or_create(hash=digest, defaults=parts)
     return scope

@@ -12,8 +12,8 @@ import structlog
 from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError, transaction
 
-from . import claims, dispatch, reaper, stream
-from .cache import coalesce, lifecycle
+from . import dispatch, reaper, stopping, stream
+from .cache import lifecycle
 from .models import OPEN, Generation, Observation, Session, Verdict
 from .redis import async_client
 from .understanding.turns import Turn
@@ -47,14 +47,7 @@ def stop(generation_id: UUID, seen: int) -> None:
     """Stop a generation; it keeps what its reader had seen, up to seq `seen`. No effect on one that is
     over. Raises Unreachable."""
     try:
-        generation = Generation.objects.only("leader").get(pk=generation_id)
-        text = stream.text_until(generation_id, seen) or ""
-        if claims.stop_unclaimed(generation_id, text):
-            if generation.leader_id:
-                coalesce.forget(generation_id, generation.leader_id)
-            stream.end(generation_id, text)
-        else:
-            stream.request_stop(generation_id, seen)
+        stopping.stop(generation_id, seen)
     except redis.RedisError as error:
         raise Unreachable("The stop could not be passed on.") from error
 

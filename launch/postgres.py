@@ -84,7 +84,7 @@ class Postgres:
         durability = () if self.durable else ("--no-sync",)
         failure = self._run("initdb", "-D", str(self.data_dir), *options, *durability)
         if failure:
-            raise Problem(f"The database could not be made in {self.data_dir}: {_last_line(failure)}")
+            raise Problem(f"The database could not be made in {self.data_dir}: {_reason(failure)}")
 
     def _launch(self, account: Account) -> None:
         """Start the server; again for 10 s, while sessions of a crashed one hold its shared memory."""
@@ -99,7 +99,7 @@ class Postgres:
             self._drop_misleading_locks()
         wait_until(settled, 10, pause=0.5)
         if failure:
-            raise Problem(f"Postgres did not start: {_last_line(self._log_end(5) or failure)}")
+            raise Problem(f"Postgres did not start: {_reason(self._log_end(5) or failure)}")
 
     def _drop_misleading_locks(self) -> None:
         """Remove lock files of a dead server whose pid is another process's by now (or a zombie's): the
@@ -140,7 +140,7 @@ class Postgres:
             return True
 
         if not wait_until(created, _START_SECONDS, pause=0.2):
-            raise Problem(f"Postgres does not answer: {_last_line(failure)}")
+            raise Problem(f"Postgres does not answer: {_reason(failure)}")
 
     def _create_once(self) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True, connect_timeout=5) as connection:
@@ -186,6 +186,8 @@ def binary_dir() -> Path:
     return Path(wheel.origin).parent / "pginstall18" / "bin"
 
 
-def _last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].strip() if lines else ""
+def _reason(text: str) -> str:
+    """The line of a program's complaint that says why: the first that calls itself an error, or the last."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "FATAL:" in line or "error:" in line]
+    return [*errors, *lines[-1:], ""][0]

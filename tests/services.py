@@ -1,6 +1,6 @@
 """A pytest plugin: throw-away Postgres and Valkey for the suite, there before Django reads its settings.
 
-TEST_DATABASE_URL and TEST_REDIS_URL, where given, are used instead. The model is the one that `make run` uses,
+TEST_DATABASE_URL and TEST_REDIS_URL, where given, are used instead. The model is the one of `make run`,
 so that it is converted once and not for each run of the suite.
 """
 

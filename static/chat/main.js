@@ -68,7 +68,8 @@ const handlers = {
 connection.addEventListener("frame", ({ detail }) => handlers[detail.type]?.(detail));
 
 function accepted(frame) {
-  const item = outbox.find(frame.client_id);
+  const found = outbox.find(frame.client_id);
+  const item = found && outbox.isOwn(found) ? found : undefined; // another tab's is news like any other
   const opensHere = item?.frame.type === "message.send" && !item.conversation && !page.conversation;
   if (opensHere) open(frame.conversation);
   if (frame.conversation === page.conversation) {

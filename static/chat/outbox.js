@@ -8,6 +8,7 @@ import { read, watch, write } from "./store.js";
 const NAME = "outbox";
 const EMPTY = "[]";
 const ANSWERED_WITHIN = 10_000; // ms
+const ORPHANED_AFTER = 20_000; // ms; then another tab sends what its own tab, closed since, did not
 
 function newId() {
   if (crypto.randomUUID) return crypto.randomUUID();
@@ -15,17 +16,30 @@ function newId() {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** This tab, also after it was reloaded. */
+function thisTab() {
+  try {
+    sessionStorage.tab ??= newId();
+    return sessionStorage.tab;
+  } catch {
+    return newId();
+  }
+}
+
 /**
- * Items are {clientId, frame, conversation, state, error}; state is "queued" (goes out by itself) or
- * "refused" (waits for the person to decide).
+ * Items are {clientId, frame, conversation, state, error, tab, at}; state is "queued" (goes out by itself)
+ * or "refused" (waits for the person to decide).
  */
 export class Outbox extends EventTarget {
   #memory = EMPTY; // the copy that counts where the browser keeps nothing
   #attempts = new Map();
   #sentAt = new Map();
+  #tab = thisTab();
+  #own = new Map(); // this tab's, until this tab itself has seen what became of them
 
   constructor() {
     super();
+    for (const item of this.items.filter((item) => this.isOwn(item))) this.#own.set(item.clientId, item);
     watch(NAME, () => this.dispatchEvent(new Event("change")));
   }
 
@@ -48,10 +62,13 @@ export class Outbox extends EventTarget {
       conversation: page.conversation,
       state: "queued",
       error: "",
+      tab: this.#tab,
+      at: Date.now(),
     };
   }
 
   put(item) {
+    this.#own.set(item.clientId, item);
     this.#save([...this.items, item]);
   }
 
@@ -59,8 +76,14 @@ export class Outbox extends EventTarget {
     this.put(this.prepare(frame));
   }
 
+  /** Whether it was written in this tab. */
+  isOwn(item) {
+    return item.tab === this.#tab;
+  }
+
+  /** The item, also if another tab has taken it out already. */
   find(clientId) {
-    return this.items.find((item) => item.clientId === clientId);
+    return this.items.find((item) => item.clientId === clientId) ?? this.#own.get(clientId);
   }
 
   /** How often an item went out from this page. */
@@ -71,6 +94,7 @@ export class Outbox extends EventTarget {
   /** Takes an item out and returns it; undefined if it isn't there. */
   take(clientId) {
     const item = this.find(clientId);
+    this.#own.delete(clientId);
     if (item) this.#save(this.items.filter((other) => other.clientId !== clientId));
     return item;
   }
@@ -103,6 +127,7 @@ export class Outbox extends EventTarget {
   flush(connection) {
     for (const item of this.items) {
       if (item.state !== "queued" || connection.sent.has(item.clientId)) continue;
+      if (!this.isOwn(item) && Date.now() - item.at < ORPHANED_AFTER) continue;
       if (!connection.send(item.frame)) return;
       connection.sent.add(item.clientId);
       this.#sentAt.set(item.clientId, Date.now());

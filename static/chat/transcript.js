@@ -164,6 +164,8 @@ export class Transcript {
 
   #belongsHere(item) {
     if (item.frame.text === undefined || item.conversation !== page.conversation) return false;
+    // A new conversation begins in one tab; what was refused must be seen in some tab.
+    if (!item.conversation && !this.#outbox.isOwn(item) && item.state !== "refused") return false;
     return !this.#editorOf(item.clientId);
   }
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from inference import pipeline, scopes, service, workers
+from inference import pipeline, service, workers
 from inference.models import Generation, Status
 from inference.redis import client
 from inference.understanding.turns import Turn
@@ -15,12 +15,10 @@ Ask = Callable[..., Generation]
 
 @pytest.fixture(autouse=True)
 def _fresh_caches(db: None) -> Iterator[None]:
-    """The database is emptied between tests; what this process remembers of it must be too."""
+    """The database is emptied between tests; what lies in Valkey must be too."""
     client().flushdb()
-    scopes._stored.cache_clear()
     workers.announce("generate")  # the engine of this process answers here
     yield
-    scopes._stored.cache_clear()
 
 
 def turns(*texts: str) -> list[Turn]:

@@ -202,3 +202,16 @@ def test_a_command_that_is_told_to_end_stops_what_it_started(var_dir: Path) -> N
     assert process.wait(20) == 128 + signal.SIGTERM
     process.stdout.close()
     assert wait_until(lambda: running(embedded) == [False, False], 5)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root can make a small disk")
+def test_a_full_disk_is_named(var_dir: Path) -> None:
+    var_dir.mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", str(var_dir)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("may not mount here")
+    try:
+        with pytest.raises(Problem, match="No space left on device"):
+            Embedded(var_dir, durable=False).start()
+    finally:
+        subprocess.run(["umount", "--lazy", str(var_dir)], check=True)

@@ -16,7 +16,7 @@ from chat import protocol
 from tests.stack import Stack
 
 # A busy machine with two cores, and a model that may have to be waited for.
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 30.0
 F = TypeVar("F", bound=protocol.Frame)
 
 _server_frame: TypeAdapter[Any] = TypeAdapter(protocol.ServerFrame)
@@ -51,8 +51,8 @@ class Answer:
 
 
 class Tab:
-    """One connected socket. Frames that were not asked for yet wait in `frames`; answers build up by
-    themselves while frames come in."""
+    """One connected socket. Frames that were not asked for yet wait in `frames`, but for deltas and
+    snapshots: of those the answers are built up while they come in."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
@@ -84,7 +84,8 @@ class Tab:
                 return frame
         async with _deadline(within, self):
             while not fits(frame := await self._receive()):
-                self.frames.append(frame)
+                if not isinstance(frame, protocol.Delta | protocol.Snapshot):
+                    self.frames.append(frame)
             return frame
 
     async def _receive(self) -> protocol.Frame:
@@ -117,9 +118,10 @@ class Tab:
 
     async def first_words(self, generation: UUID) -> Answer:
         """Until something of this answer is on the screen."""
-        if not self.answers.setdefault(generation, Answer()).text:
-            await self.expect(protocol.Delta, generation=generation)
-        return self.answers[generation]
+        answer = self.answers.setdefault(generation, Answer())
+        if not answer.text:
+            await self.until(lambda _: bool(answer.text))
+        return answer
 
     async def whole(self, generation: UUID, within: float = PATIENCE_SECONDS) -> Answer:
         """Until this answer is over."""

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from channels.db import database_sync_to_async
 
-from inference.models import Generation
+from inference.models import Generation, Status
 from tests.websocket.client import PATIENCE_SECONDS
 
 T = TypeVar("T")
@@ -21,6 +21,15 @@ async def look(query: Callable[[], T]) -> T:
 
 async def generation(pk: UUID) -> Generation:
     return await look(lambda: Generation.objects.get(pk=pk))
+
+
+async def change(pk: UUID, **values: Any) -> None:
+    await look(lambda: Generation.objects.filter(pk=pk).update(**values))
+
+
+async def is_waiting(pk: UUID) -> bool:
+    """Has it been looked up, and does it wait for the engine?"""
+    return await look(Generation.objects.filter(pk=pk, status=Status.PENDING, looked_up=True).exists)
 
 
 async def eventually(condition: Callable[[], Awaitable[Any]], within: float = PATIENCE_SECONDS) -> None:

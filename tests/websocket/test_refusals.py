@@ -47,6 +47,7 @@ def send(**fields: Any) -> dict[str, Any]:
         (send(client_id=7), "invalid_frame", None),
         (send(client_id="x" * 65), "invalid_frame", None),
         (send(client_id="a\0b"), "invalid_frame", None),
+        (send(client_id="\ud800"), "invalid_frame", None),
         (send(conversation="7"), "invalid_frame", "c1"),
         (send(conversation=NOBODYS), "not_found", "c1"),
         (send(parent=NOBODYS), "invalid_frame", "c1"),

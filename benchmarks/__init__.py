@@ -1,0 +1,1 @@
+"""Measurements against the running product. Each is `python -m benchmarks.NAME --json`."""

@@ -1,0 +1,103 @@
+"""Readers that don't read, conversations that don't end, sockets that come and go."""
+
+import time
+from uuid import UUID
+
+from django.db import connection
+
+from chat import protocol
+from chat.models import Conversation, Message
+from inference.models import Generation, Session
+from tests.stack import Stack
+from tests.websocket import questions, records
+from tests.websocket.client import Person, guest, stack_client
+
+_ROLES = ("user", "assistant")
+
+
+def lengthen(conversation: Conversation, texts: list[str]) -> None:
+    """Append to the conversation, in turns of user and assistant."""
+    session = Session.objects.get(pk=conversation.pk)
+    tip = conversation.leaf
+    messages, generations = [], []
+    for at, text in enumerate(texts):
+        spoken = _ROLES[at % 2] == "assistant"
+        generation = Generation(session=session, question={"turns": []}, status="complete", text=text)
+        message = Message(
+            conversation=conversation,
+            parent=tip,
+            role=_ROLES[at % 2],
+            text="" if spoken else text,
+            generation=generation if spoken else None,
+            sender="somebody",
+        )
+        generations += [generation] if spoken else []
+        messages.append(message)
+        tip = message
+    Generation.objects.bulk_create(generations)
+    Message.objects.bulk_create(messages)
+    Conversation.objects.filter(pk=conversation.pk).update(leaf=tip)
+
+
+async def begin(person: Person, texts: list[str]) -> tuple[UUID, UUID]:
+    """A conversation of this person with these texts, and the last answer in it."""
+    async with person.tab() as tab:
+        accepted = await tab.say(questions.short())
+        await tab.whole(accepted.generation)
+    await records.look(lambda: lengthen(Conversation.objects.get(pk=accepted.conversation), texts))
+    last = Generation.objects.filter(messages__conversation=accepted.conversation).order_by("-created_at")
+    return accepted.conversation, await records.look(lambda: last[0].pk)
+
+
+async def test_who_reads_slowly_loses_nothing_and_holds_up_nobody(stack: Stack) -> None:
+    """More than any buffer on the way holds is on its way to someone who reads nothing for a while."""
+    long_text = "All work and no play. " * 50_000
+    async with guest(stack) as person, stack_client(stack) as other:
+        _, generation = await begin(person, ["Go on", long_text])
+        async with person.tab(max_size=None, max_queue=1) as slow:
+            for _ in range(20):
+                await slow.send("generation.resume", generation=generation, after=0)
+            question = questions.long()
+            await slow.send("message.send", client_id="slow", text=question)
+            started = time.monotonic()
+            await other.hear(questions.short())
+            assert await other.is_open()
+            assert time.monotonic() - started < 20
+            accepted = await slow.expect(protocol.Accepted)
+            answer = await slow.whole(accepted.generation)
+            assert answer.text == (await records.ended(accepted.generation)).text
+            await slow.resume(generation)
+            assert (await slow.whole(generation)).text == long_text
+
+
+async def test_a_conversation_of_a_thousand_messages(stack: Stack) -> None:
+    async with guest(stack) as person, person.tab() as chat:
+        texts = [f"{role} {number}" for number in range(500) for role in ("Ask", "Say")]
+        conversation, _ = await begin(person, texts)
+        page = await person.http.get(f"/c/{conversation}/")
+        assert page.status_code == 200 and "Say 499" in page.text
+        accepted = await chat.say(questions.short(), conversation)
+        answer = await chat.whole(accepted.generation, within=180)
+        assert answer.done and (answer.done.status, answer.done.served_by) == ("complete", "model")
+        assert answer.text and answer.done.usage.prompt_tokens > 2_000
+
+
+async def test_sockets_leave_no_connections_behind(stack: Stack) -> None:
+    def connections() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+            return int(cursor.fetchone()[0])  # type: ignore[index]
+
+    async with guest(stack) as person:
+        before = await records.look(connections)
+        counts = []
+        for _ in range(3):
+            for _ in range(20):
+                async with person.tab() as tab:
+                    await tab.refused("generation.resume", generation=UUID(int=0), after=0)
+            counts.append(await records.look(connections))
+        async with guest(stack) as other, other.tab() as tab:
+            await tab.hear(questions.short())
+        # One pool of 16 in the web program, whatever its threads; and nothing that grows with the sockets.
+        assert max(counts) <= before + 16
+        assert counts[2] <= counts[0] + 2
