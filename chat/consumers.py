@@ -1,4 +1,4 @@
-"""The websocket: authenticates, reads frames, calls one service each. What is answered is tailed in `tails`."""
+"""The websocket: authenticates, reads frames, calls one service each; `tails` follows the answers."""
 
 import json
 import time

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from inference.models import Generation
+from inference.ending import Ending
 
 from .models import Message
 
@@ -179,22 +179,22 @@ def accepted(client_id: str, reply: Message) -> Accepted:
     )
 
 
-def done(generation: Generation) -> Done:
+def done(generation: UUID, ending: Ending) -> Done:
     return Done(
-        generation=generation.pk,
-        status=generation.status,
-        served_by=generation.served_by,
-        entry=generation.entry_id,
+        generation=generation,
+        status=ending.status,
+        served_by=ending.served_by,
+        entry=UUID(ending.entry) if ending.entry else None,
         usage=Usage(
-            prompt_tokens=generation.prompt_tokens,
-            cached_tokens=generation.cached_tokens,
-            completion_tokens=generation.completion_tokens,
+            prompt_tokens=ending.prompt_tokens,
+            cached_tokens=ending.cached_tokens,
+            completion_tokens=ending.completion_tokens,
         ),
         timings=Timings(
-            queue_ms=generation.queue_ms,
-            lookup_ms=generation.lookup_ms,
-            first_token_ms=generation.first_token_ms,
-            total_ms=generation.total_ms,
+            queue_ms=ending.queue_ms,
+            lookup_ms=ending.lookup_ms,
+            first_token_ms=ending.first_token_ms,
+            total_ms=ending.total_ms,
         ),
     )
 

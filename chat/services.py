@@ -4,7 +4,7 @@ All of them authorise through `Conversation.objects.owned_by`, and answer a fore
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -85,45 +85,35 @@ def send_message(
     """A new question, at the tip of the branch being shown or under `parent_id`; without a conversation it
     opens one. Returns the answer's message. The same `client_id` sent twice is one message. Raises
     Refused."""
-    if (earlier := _accepted_before(owner, client_id)) is not None:
-        return earlier
     _check_text(text)
-    _check_may_ask(owner)
     if conversation_id is None:
         if parent_id is not None:
             raise Refused("invalid_frame", "parent: given without its conversation.")
         conversation = Conversation(user_id=owner.user_id, guest=owner.guest, title=_title(text))
-        return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, None, text))
-    conversation = get_conversation(owner, conversation_id)
-    parent = _parent_in(conversation, parent_id) if parent_id else conversation.leaf
-    return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, parent, text))
+        parent = None
+    else:
+        conversation = get_conversation(owner, conversation_id)
+        parent = _parent_in(conversation, parent_id) if parent_id else conversation.leaf
+    return _ask(owner, client_id, conversation, parent, text)
 
 
 def edit_message(owner: Owner, client_id: str, message_id: UUID, text: str) -> Message:
     """Ask an earlier question differently: a sibling of it, with an answer of its own. Raises Refused."""
-    if (earlier := _accepted_before(owner, client_id)) is not None:
-        return earlier
     original = get_message(owner, message_id)
     if original.role != Role.USER:
         raise Refused("invalid_frame", "message: only your own messages can be edited.")
     _check_text(text)
-    _check_may_ask(owner)
-    conversation, parent = original.conversation, original.parent
-    return _once(owner, client_id, lambda: _ask(owner, client_id, conversation, parent, text))
+    return _ask(owner, client_id, original.conversation, original.parent, text)
 
 
 def regenerate(owner: Owner, client_id: str, message_id: UUID) -> Message:
     """Answer a question once more, never from the cache; the earlier answer stays as a sibling. `message_id`
     is the answer or its question. Raises Refused."""
-    if (earlier := _accepted_before(owner, client_id)) is not None:
-        return earlier
     message = get_message(owner, message_id)
     question = message if message.role == Role.USER else message.parent
     if question is None:
         raise _not_found("question")
-    _check_may_ask(owner)
-    conversation = message.conversation
-    return _once(owner, client_id, lambda: _answer(owner, client_id, conversation, question, fresh=True))
+    return _answer(owner, client_id, question, fresh=True)
 
 
 def _check_text(text: str) -> None:
@@ -138,23 +128,6 @@ def _check_text(text: str) -> None:
         raise Refused("invalid_frame", "text: contains a NUL character.")
 
 
-def _check_may_ask(owner: Owner) -> None:
-    open_now = (
-        Message.objects.filter(
-            conversation__in=Conversation.objects.owned_by(owner), generation__status__in=OPEN
-        )
-        .order_by()
-        .count()
-    )
-    if open_now >= settings.MAX_OPEN_GENERATIONS:
-        raise Refused(
-            "too_many_open",
-            f"{open_now} answers are still being written. Wait for one of them, or stop it.",
-            retryable=True,
-        )
-    check_message_rate(owner)
-
-
 def _parent_in(conversation: Conversation, parent_id: UUID) -> Message:
     parent = conversation.messages.filter(pk=parent_id).first()
     if parent is None:
@@ -167,16 +140,68 @@ def _title(text: str) -> str:
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"
 
 
-def _once(owner: Owner, client_id: str, act: Callable[[], Message]) -> Message:
-    """Carry out `act`; if the same frame arrived twice at once, the second gets what the first made."""
+def _ask(
+    owner: Owner, client_id: str, conversation: Conversation, parent: Message | None, text: str
+) -> Message:
+    question = Message(
+        conversation=conversation,
+        parent=parent,
+        role=Role.USER,
+        text=text,
+        sender=owner.key,
+        client_id=client_id,
+    )
+    return _answer(owner, client_id, question, fresh=False)
+
+
+def _answer(owner: Owner, client_id: str, question: Message, *, fresh: bool) -> Message:
+    """Store `question` if it is new, and queue its answer. A frame that came before is found out by its
+    `client_id` when it is stored, and gets what the first one made."""
     try:
         with transaction.atomic():
-            return act()
+            reply = _store(owner, client_id, question, fresh)
+            _check_may_ask(owner)
+            return reply
     except IntegrityError:
         earlier = _accepted_before(owner, client_id)
         if earlier is None:
             raise
         return earlier
+
+
+def _store(owner: Owner, client_id: str, question: Message, fresh: bool) -> Message:
+    conversation, opens = question.conversation, question.conversation._state.adding
+    generation = inference.ask(conversation.pk, history(question), fresh=fresh, opens=opens)
+    reply = Message(
+        conversation=conversation,
+        parent=question,
+        role=Role.ASSISTANT,
+        generation=generation,
+        sender=owner.key,
+        client_id=client_id if fresh else "",
+    )
+    conversation.leaf = reply  # its row follows; the constraint is checked at the commit
+    conversation.save(update_fields=None if opens else ["leaf", "updated_at"])
+    Message.objects.bulk_create([reply] if fresh else [question, reply])
+    return reply
+
+
+def _check_may_ask(owner: Owner) -> None:
+    """Raises Refused, which takes back what was just stored, when that was one too many."""
+    open_now = (
+        Message.objects.filter(
+            conversation__in=Conversation.objects.owned_by(owner), generation__status__in=OPEN
+        )
+        .order_by()
+        .count()
+    )
+    if open_now > settings.MAX_OPEN_GENERATIONS:
+        raise Refused(
+            "too_many_open",
+            f"{open_now - 1} answers are still being written. Wait for one of them, or stop it.",
+            retryable=True,
+        )
+    check_message_rate(owner)
 
 
 def _accepted_before(owner: Owner, client_id: str) -> Message | None:
@@ -186,39 +211,6 @@ def _accepted_before(owner: Owner, client_id: str) -> Message | None:
     if message.role == Role.ASSISTANT:
         return get_message(owner, message.pk)
     return get_message(owner, message.children.filter(role=Role.ASSISTANT).order_by("created_at")[0].pk)
-
-
-def _ask(
-    owner: Owner, client_id: str, conversation: Conversation, parent: Message | None, text: str
-) -> Message:
-    if conversation._state.adding:
-        conversation.save()
-    question = Message.objects.create(
-        conversation=conversation,
-        parent=parent,
-        role=Role.USER,
-        text=text,
-        sender=owner.key,
-        client_id=client_id,
-    )
-    return _answer(owner, client_id, conversation, question, fresh=False)
-
-
-def _answer(
-    owner: Owner, client_id: str, conversation: Conversation, question: Message, *, fresh: bool
-) -> Message:
-    generation = inference.ask(conversation.pk, history(question), fresh=fresh)
-    reply = Message.objects.create(
-        conversation=conversation,
-        parent=question,
-        role=Role.ASSISTANT,
-        generation=generation,
-        sender=owner.key,
-        client_id=client_id if fresh else "",
-    )
-    conversation.leaf = reply
-    conversation.save(update_fields=["leaf", "updated_at"])
-    return reply
 
 
 def history(question: Message) -> list[Turn]:
@@ -240,14 +232,14 @@ def history(question: Message) -> list[Turn]:
 
 
 def _branch(tip: Message) -> list[Message]:
-    """From the root to `tip`."""
-    if tip.parent_id is None:
-        return [tip]
-    by_id = {message.pk: message for message in _messages(tip.conversation_id)}
-    path, at = [], by_id.get(tip.pk)
-    while at is not None:
-        path.append(at)
-        at = by_id.get(at.parent_id) if at.parent_id else None
+    """From the root to `tip`, which may be new."""
+    path = [tip]
+    if tip.parent_id is not None:
+        by_id = {message.pk: message for message in _messages(tip.conversation_id)}
+        at = by_id.get(tip.parent_id)
+        while at is not None:
+            path.append(at)
+            at = by_id.get(at.parent_id) if at.parent_id else None
     return path[::-1]
 
 

@@ -52,9 +52,7 @@ class Tails:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("tail_failed", generation=str(generation_id), exc_info=error)
 
-    async def _send_all(
-        self, generation: Generation, after: int, whole: bool, client_id: str | None
-    ) -> None:
+    async def _send_all(self, generation: Generation, after: int, whole: bool, client_id: str | None) -> None:
         async with aclosing(follow(generation, after, whole=whole)) as events:
             async for event in events:
                 for frame in _frames(generation.pk, event, client_id):
@@ -67,7 +65,7 @@ def _frames(generation: UUID, event: Follow, client_id: str | None) -> list[prot
     if event.kind == "snapshot":
         return [protocol.Snapshot(generation=generation, seq=event.seq, text=event.text)]
     assert event.ended is not None
-    done = protocol.done(event.ended)
+    done = protocol.done(generation, event.ended)
     if event.ended.status == Status.FAILED:
         return [protocol.failure(event.ended.error_code, client_id), done]
     return [done]

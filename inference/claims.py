@@ -115,7 +115,7 @@ def _write_outcome(generation: Generation) -> bool:
         return bool(_mine(generation).update(**values))
     except IntegrityError:
         # The entry it was served from was deleted in this very moment. The answer was given all the same.
-        generation.entry = generation.wording = None
+        generation.entry_id = generation.wording_id = None
         return bool(_mine(generation).update(**values | {"entry_id": None, "wording_id": None}))
 
 

@@ -15,7 +15,8 @@ from inference.understanding.context import Context, exact_key, read_context
 from inference.understanding.normalise import normalise
 
 from . import claims, compute, dispatch, metrics, scopes, stopping, stream, workers
-from .models import Generation, Outcome, ServedBy, Status, Wording
+from .ending import Ending
+from .models import Generation, Outcome, ServedBy, Status
 
 log = structlog.get_logger(__name__)
 
@@ -82,7 +83,7 @@ def _understand(generation: Generation) -> _Question:
     return _Question(context, classify(turns), generation.question.get("fresh", False))
 
 
-def _look_up(generation: Generation, question: _Question) -> Wording | None:
+def _look_up(generation: Generation, question: _Question) -> lookup.Found | None:
     """Ask the cache's layers in turn; a layer that fails is skipped and counted."""
     assert generation.scope is not None
     started = time.perf_counter()
@@ -118,30 +119,28 @@ def _bypass(question: _Question) -> str | None:
 # --- answering --------------------------------------------------------------------------------------
 
 
-def _serve(generation: Generation, wording: Wording, cacheability: Cacheability) -> None:
+def _serve(generation: Generation, found: lookup.Found, cacheability: Cacheability) -> None:
     """Stream a stored answer as if it were written now; the books are kept afterwards."""
-    writer = stream.Writer(generation.pk)
-    writer.append(_pieces(wording.entry.answer))
+    pieces = _pieces(found.answer)
+    stream.deliver(generation.pk, pieces)
     generation.first_token_ms = claims.milliseconds_since(generation)
-    generation.served_by, generation.wording, generation.entry = (
-        ServedBy.EXACT,
-        wording,
-        wording.entry,
-    )
-    generation.text, generation.finish_reason = wording.entry.answer, "stop"
+    generation.served_by = ServedBy.EXACT
+    generation.wording_id, generation.entry_id = found.wording, found.entry
+    generation.text, generation.finish_reason = found.answer, "stop"
     generation.looked_up = True
-    ended = claims.finish(generation, Status.COMPLETE)
-    writer.done()
-    if ended:
-        lifecycle.serve(wording, cacheability.ttl)
-        decision.record(
-            generation,
-            "exact",
-            Outcome.HIT,
-            "the same question in the same context, spelled alike, has a proved answer",
-            generation.lookup_ms or 0.0,
-            wording,
-        )
+    if claims.finish(generation, Status.COMPLETE):
+        stream.delivered(generation.pk, pieces, Ending.of(generation))
+        _keep_books(generation, found, cacheability)
+
+
+def _keep_books(generation: Generation, found: lookup.Found, cacheability: Cacheability) -> None:
+    reason = "the same question in the same context, spelled alike, has a proved answer"
+    try:
+        lifecycle.serve(found.wording, found.entry, cacheability.ttl)
+    except DatabaseError as error:
+        log.warning("hit_not_counted", generation=str(generation.pk), error=str(error).strip())
+        metrics.STAGE_ERRORS.labels(stage="books").inc()
+    decision.record(generation, "exact", Outcome.HIT, reason, generation.lookup_ms or 0.0, found)
 
 
 def _pieces(text: str, size: int = 48) -> list[str]:
@@ -199,7 +198,7 @@ def _conclude(generation: Generation, run: compute.Run) -> None:
         _write_back(generation)
     if claims.finish(generation, Status.COMPLETE):
         followers = claims.finish_followers(generation, run.first_token_at or generation.created_at)
-        writer.done(set(followers))
+        writer.done(Ending.of(generation), set(followers))
 
 
 def _stop(generation: Generation, seen: int, writer: stream.Writer) -> None:
@@ -209,7 +208,7 @@ def _stop(generation: Generation, seen: int, writer: stream.Writer) -> None:
     generation.finish_reason = "cancelled"
     if claims.finish(generation, Status.STOPPED):
         writer.replace(generation.text)
-        writer.done()
+        writer.done(Ending.of(generation))
 
 
 def _write_back(generation: Generation) -> None:

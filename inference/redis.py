@@ -3,8 +3,10 @@
 Typed Any: redis-py declares every reply as bytes or str, whatever `decode_responses` says.
 """
 
+import asyncio
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import redis
 import redis.asyncio
@@ -27,9 +29,20 @@ def client() -> Any:
     )
 
 
+_of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+
+
 def async_client() -> Any:
-    """A new asynchronous client, bound to the running loop; the caller closes it. A command may wait for
-    5 s at the server, so an answer is given up after twice that and not, as by default, after 5 s."""
+    """The asynchronous client of the running loop. Whoever waits holds a connection of the pool meanwhile."""
+    loop = asyncio.get_running_loop()
+    if loop not in _of_loop:
+        _of_loop[loop] = _new_async_client()
+    return _of_loop[loop]
+
+
+def _new_async_client() -> Any:
+    """A command may wait for 5 s at the server, so an answer is given up after twice that and not, as by
+    default, after 5 s."""
     return redis.asyncio.Redis.from_url(
         settings.REDIS_URL,
         decode_responses=True,

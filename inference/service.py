@@ -1,19 +1,19 @@
 """The door of the inference room: how a question is asked, followed and stopped from outside."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import redis
-import redis.asyncio
 import structlog
 from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError, transaction
 
 from . import dispatch, reaper, stopping, stream
 from .cache import lifecycle
+from .ending import Ending
 from .models import OPEN, Generation, Observation, Session, Verdict
 from .redis import async_client
 from .understanding.turns import Turn
@@ -27,12 +27,13 @@ class Unreachable(Exception):
     """A part that is needed for this can't be reached now; trying again may help."""
 
 
-def ask(session_id: UUID, turns: Sequence[Turn], *, fresh: bool = False) -> Generation:
+def ask(session_id: UUID, turns: Sequence[Turn], *, fresh: bool = False, opens: bool = False) -> Generation:
     """Queue an answer to the last of `turns`, in the caller's transaction: it is sent off when that commits.
 
-    With `fresh` the cache is not asked. `session_id` is the conversation, as long as it lasts.
+    `session_id` is the conversation, as long as it lasts; `opens` says that this is its first question. With
+    `fresh` the cache is not asked.
     """
-    session = Session.objects.filter(pk=session_id).only("epoch").first()
+    session = None if opens else Session.objects.filter(pk=session_id).only("epoch").first()
     if session is None:
         session = Session(pk=session_id, topic=turns[0]["content"])
         Session.objects.bulk_create([session], ignore_conflicts=True)
@@ -91,36 +92,32 @@ class Follow:
     kind: Literal["delta", "snapshot", "done"]
     seq: int = 0
     text: str = ""
-    ended: Generation | None = None
+    ended: Ending | None = None
 
 
 _WAIT_MS = 5_000  # then the database is asked too, in case the stream or its end was lost
 
 
-async def follow(generation: Generation, after: int = 0, *, whole: bool = False) -> AsyncIterator[Follow]:
+async def follow(generation: Generation, after: int = 0, *, whole: bool = False) -> AsyncGenerator[Follow]:
     """Everything that happens to a generation behind seq `after`, to its end. Goes on through a restart of
     Valkey or Postgres. `whole`: what there is by now comes in one piece."""
     if not generation.is_open:
         for event in _ending(generation, after):
             yield event
         return
-    connection = async_client()
-    try:
-        async for event in _tail(connection, generation.pk, after, whole):
-            yield event
-    finally:
-        await connection.aclose()
+    async for event in _tail(async_client(), generation.pk, after, whole):
+        yield event
 
 
 async def _tail(
-    connection: redis.asyncio.Redis, generation_id: UUID, after: int, whole: bool
-) -> AsyncIterator[Follow]:
+    connection: Any, generation_id: UUID, after: int, whole: bool
+) -> AsyncGenerator[Follow]:
     if after and await _is_ahead(connection, generation_id, after):
         after, whole = 0, True
     position, held, torn = (f"{after}-0" if after else stream.START), after, False
     while True:
         items = await _read(connection, generation_id, position)
-        ended = await _load(generation_id) if not items or items[-1].kind == "done" else None
+        done = items[-1] if items and items[-1].kind == "done" else None
         if whole and items:
             items, whole = _fold(items), False
         for item in items:
@@ -130,18 +127,22 @@ async def _tail(
             if item.kind != "done" and not torn and (item.seq, item.text) != (0, ""):
                 held = item.seq
                 yield Follow(item.kind, item.seq, item.text)
+        if done and done.text and not torn:
+            yield Follow("done", ended=Ending.from_json(done.text))
+            return
+        if items and not done:
+            continue
+        ended = await _load(generation_id)
         if ended is _GONE:
             return
         if isinstance(ended, Generation) and not ended.is_open:
-            if torn or not items:  # its end was lost with the stream
-                for event in _ending(ended, held):
-                    yield event
-            else:
-                yield Follow("done", ended=ended)
+            # Without a done, its end was lost with the stream.
+            for event in _ending(ended, held) if torn or not done else [_end_of(ended)]:
+                yield event
             return
 
 
-async def _is_ahead(connection: redis.asyncio.Redis, generation_id: UUID, after: int) -> bool:
+async def _is_ahead(connection: Any, generation_id: UUID, after: int) -> bool:
     """Does a reader hold more than the stream does? Then it was lost meanwhile, and is written anew."""
     try:
         return after > await stream.last_seq(connection, generation_id)
@@ -152,7 +153,11 @@ async def _is_ahead(connection: redis.asyncio.Redis, generation_id: UUID, after:
 def _ending(generation: Generation, held: int) -> list[Follow]:
     """The whole of a generation that is over, for someone who holds the text up to seq `held` at best."""
     text = Follow("snapshot", max(held, 1 if generation.text else 0), generation.text)
-    return [text, Follow("done", ended=generation)]
+    return [text, _end_of(generation)]
+
+
+def _end_of(generation: Generation) -> Follow:
+    return Follow("done", ended=Ending.of(generation))
 
 
 def _fold(items: list[stream.Item]) -> list[stream.Item]:
@@ -161,7 +166,7 @@ def _fold(items: list[stream.Item]) -> list[stream.Item]:
     return [stream.Item("snapshot", seq, text, items[-1].position), *done]
 
 
-async def _read(connection: redis.asyncio.Redis, generation_id: UUID, position: str) -> list[stream.Item]:
+async def _read(connection: Any, generation_id: UUID, position: str) -> list[stream.Item]:
     try:
         return await stream.read(connection, generation_id, position, _WAIT_MS)
     except redis.RedisError as error:

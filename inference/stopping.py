@@ -1,4 +1,4 @@
-"""Stopping an answer, whoever has it at that moment: a queue, another generation that it follows, a worker."""
+"""Stopping an answer, whoever has it at that moment: a queue, a worker, or one that it follows."""
 
 from uuid import UUID
 

@@ -7,15 +7,15 @@ done) stands at `seq-1`, `seq-2`, … behind the delta it follows.
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import redis
-import redis.asyncio
 import structlog
 from django.conf import settings
 
 from . import metrics
+from .ending import Ending
 from .redis import client
 
 log = structlog.get_logger(__name__)
@@ -26,7 +26,8 @@ START = "0-0"
 
 @dataclass(frozen=True)
 class Item:
-    """One thing read from a stream; the text of a snapshot replaces all before it, that of done is empty."""
+    """One thing read from a stream. The text of a snapshot replaces all before it; that of done is the
+    Ending as JSON, or empty, and then the database knows it."""
 
     kind: Kind
     seq: int
@@ -55,6 +56,8 @@ def fold(items: Iterable[Item]) -> tuple[str, int]:
     """The text that these items add up to, and the seq it reaches."""
     text, seq = "", 0
     for item in items:
+        if item.kind == "done":
+            continue
         text = item.text if item.kind == "snapshot" else text + item.text
         seq = item.seq
     return text, seq
@@ -113,14 +116,14 @@ class Writer:
         self._in_step = set()
         self._catch_up({self.generation})
 
-    def done(self, followers: Set[UUID] = frozenset()) -> None:
+    def done(self, ending: Ending, followers: Set[UUID] = frozenset()) -> None:
         """End the streams; the outcome is in the database by now. They are kept for those who come late."""
-        streams = {self.generation, *followers}
-        self._catch_up(streams - self._in_step)
+        self._catch_up({self.generation, *followers} - self._in_step)
         self._sub += 1
-        for stream in streams:
-            self._write([(stream, f"{self.seq}-{self._sub}", {"kind": "done"}, False)])
-            _expire(stream)
+        position = f"{self.seq}-{self._sub}"
+        _close(self.generation, position, ending.to_json())
+        for follower in followers:
+            _close(follower, position)
 
     def _take_up(self) -> None:
         """Stand behind an earlier attempt at the same generation, if there was one, and wipe its text."""
@@ -169,6 +172,35 @@ class Writer:
         }
 
 
+def deliver(generation: UUID, pieces: list[str]) -> None:
+    """Write an answer that is there as a whole, to a stream that nobody has written to yet."""
+    try:
+        pipe = client().pipeline(transaction=False)
+        for seq, piece in enumerate(pieces, start=1):
+            pipe.xadd(_key(generation), {"kind": "delta", "text": piece}, id=f"{seq}-0")
+        pipe.expire(_key(generation), settings.STREAM_TTL_SECONDS)
+        pipe.execute()
+    except redis.RedisError as error:
+        log.warning("stream_unavailable", generation=str(generation), error=str(error))
+        metrics.STAGE_ERRORS.labels(stage="stream").inc()
+
+
+def delivered(generation: UUID, pieces: list[str], ending: Ending) -> None:
+    """End what was delivered; the outcome is in the database by now."""
+    _close(generation, f"{len(pieces)}-1", ending.to_json())
+
+
+def _close(generation: UUID, position: str, ending: str = "") -> None:
+    try:
+        pipe = client().pipeline(transaction=False)
+        pipe.xadd(_key(generation), {"kind": "done", "text": ending}, id=position)
+        pipe.expire(_key(generation), settings.STREAM_TTL_SECONDS)
+        pipe.delete(_stop_key(generation))
+        pipe.execute()
+    except redis.RedisError:
+        metrics.STAGE_ERRORS.labels(stage="stream").inc()
+
+
 def _last_position(generation: UUID) -> str:
     last = client().xrevrange(_key(generation), count=1)
     return str(last[0][0]) if last else START
@@ -182,24 +214,13 @@ def position_of(generation: UUID) -> str | None:
         return None
 
 
-def _expire(generation: UUID) -> None:
-    try:
-        client().expire(_key(generation), settings.STREAM_TTL_SECONDS)
-        client().delete(_stop_key(generation))
-    except redis.RedisError:
-        metrics.STAGE_ERRORS.labels(stage="stream").inc()
-
-
 def end(generation: UUID, text: str) -> None:
     """End a stream that nobody writes any more (a dead worker's, or a stopped follower's) with `text`, which
     its readers may have read past."""
     try:
         seq, sub = _split(_last_position(generation))
-        pipe = client().pipeline(transaction=True)
-        pipe.xadd(_key(generation), {"kind": "snapshot", "text": text}, id=f"{seq}-{sub + 1}")
-        pipe.xadd(_key(generation), {"kind": "done"}, id=f"{seq}-{sub + 2}")
-        pipe.execute()
-        _expire(generation)
+        client().xadd(_key(generation), {"kind": "snapshot", "text": text}, id=f"{seq}-{sub + 1}")
+        _close(generation, f"{seq}-{sub + 2}")
     except redis.RedisError:
         metrics.STAGE_ERRORS.labels(stage="stream").inc()
 
@@ -234,14 +255,14 @@ def stop_requested(generation: UUID) -> int | None:
 # --- reading ------------------------------------------------------------------------------------
 
 
-async def last_seq(connection: redis.asyncio.Redis, generation: UUID) -> int:
+async def last_seq(connection: Any, generation: UUID) -> int:
     """The seq that the stream has reached, 0 when there is none. Raises redis.RedisError."""
     last = await connection.xrevrange(_key(generation), count=1)
     return _split(last[0][0])[0] if last else 0
 
 
 async def read(
-    connection: redis.asyncio.Redis, generation: UUID, position: str, wait_ms: int | None
+    connection: Any, generation: UUID, position: str, wait_ms: int | None
 ) -> list[Item]:
     """The items behind `position`; waits up to `wait_ms` for the first one (None: does not wait).
     Raises redis.RedisError."""

@@ -195,7 +195,8 @@ QUEUE_LIMIT = env.int("QUEUE_LIMIT", default=200)  # waiting for the engine befo
 HEARTBEAT_SECONDS = 2
 SILENT_SECONDS = env.int("SILENT_SECONDS", default=90)  # then the reaper calls a generation interrupted
 REAP_EVERY_SECONDS = 8  # with SILENT_SECONDS: shown to the person within 100 s
-REDISPATCH_SECONDS = 30  # a pending generation whose task was lost is sent again
+# A pending generation whose task was lost is sent again after this long.
+REDISPATCH_SECONDS = env.int("REDISPATCH_SECONDS", default=30)
 COALESCE_PATIENCE_SECONDS = 5
 STREAM_TTL_SECONDS = 3600
 
@@ -217,6 +218,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_DISABLE_RATE_LIMITS = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"

@@ -4,7 +4,9 @@ import structlog
 from django.db import DatabaseError
 
 from inference import metrics
-from inference.models import Decision, Generation, Outcome, Wording
+from inference.models import Decision, Generation, Outcome
+
+from .lookup import Found
 
 log = structlog.get_logger(__name__)
 
@@ -15,7 +17,7 @@ def record(
     outcome: Outcome,
     reason: str,
     milliseconds: float,
-    wording: Wording | None = None,
+    found: Found | None = None,
 ) -> None:
     """Write the decision down. The record never stands in the way of the answer."""
     metrics.LOOKUPS.labels(layer=layer, outcome=outcome).inc()
@@ -26,8 +28,8 @@ def record(
             outcome=outcome,
             reason=reason,
             milliseconds=round(milliseconds, 3),
-            wording=wording,
-            entry=wording.entry if wording else None,
+            wording_id=found.wording if found else None,
+            entry_id=found.entry if found else None,
         )
     except DatabaseError as error:
         log.warning("decision_not_recorded", generation=str(generation.pk), error=str(error).strip())

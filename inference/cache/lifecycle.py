@@ -5,11 +5,11 @@ suspect (new, or doubted) <-> active (proved); any -> frozen (superseded, expire
 
 import random
 from datetime import timedelta
+from uuid import UUID
 
-from django.db import IntegrityError, transaction
-from django.db.models import Case, F, Q, When
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Greatest, Least, Now
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from inference.models import (
@@ -108,15 +108,20 @@ def freeze_wordings(wordings: list[Wording]) -> None:
     Entry.objects.filter(pk__in=entries).exclude(pk__in=alive.values("entry")).update(state=State.FROZEN)
 
 
-def serve(wording: Wording, ttl: timedelta | None) -> None:
+_SERVE = """
+    WITH counted AS (UPDATE inference_wording SET hits = hits + 1 WHERE id = %(wording)s)
+    UPDATE inference_entry SET hits = hits + 1, last_hit_at = %(now)s, expires_at = CASE
+        WHEN read_only THEN expires_at ELSE LEAST(dies_at, GREATEST(expires_at, %(until)s)) END
+    WHERE id = %(entry)s
+"""
+
+
+def serve(wording: UUID, entry: UUID, ttl: timedelta | None) -> None:
     """Count a hit. It slides the entry's expiry, but never past its death nor for a read-only entry."""
     now = timezone.now()
-    expires: Combinable = F("expires_at")
-    if ttl is not None:
-        slid = Least(F("dies_at"), Greatest(F("expires_at"), now + _jittered(ttl)))
-        expires = Case(When(read_only=False, then=slid), default=F("expires_at"))
-    Wording.objects.filter(pk=wording.pk).update(hits=F("hits") + 1)
-    Entry.objects.filter(pk=wording.entry_id).update(hits=F("hits") + 1, last_hit_at=now, expires_at=expires)
+    until = now if ttl is None else now + _jittered(ttl)
+    with connection.cursor() as cursor:
+        cursor.execute(_SERVE, {"wording": wording, "entry": entry, "now": now, "until": until})
 
 
 def weigh(wording: Wording) -> State:

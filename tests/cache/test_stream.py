@@ -7,7 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inference import stream
+from inference.ending import Ending
 from inference.redis import async_client, client
+
+
+ENDING = Ending("complete", "model", None, "", 10, 0, 3, 1.5, None, 20.0, 30.25)
 
 
 async def read_from(generation: uuid.UUID, position: str) -> list[stream.Item]:
@@ -47,9 +51,11 @@ async def test_a_replacement_reaches_those_who_hold_more() -> None:
     writer = stream.Writer(uuid.uuid4())
     writer.append(["a", "b", "c"])
     writer.replace("a")
-    writer.done()
+    writer.done(ENDING)
     items = await read_from(writer.generation, "3-0")
-    assert [(item.kind, item.text) for item in items] == [("snapshot", "a"), ("done", "")]
+    assert [item.kind for item in items] == ["snapshot", "done"]
+    assert Ending.from_json(items[1].text) == ENDING
+    assert stream.fold(items) == ("a", 3)
     assert stream.text_until(writer.generation) == "a"
 
 
@@ -87,7 +93,7 @@ def test_the_first_request_to_stop_counts() -> None:
 def test_streams_are_forgotten_after_a_while() -> None:
     writer = stream.Writer(uuid.uuid4())
     writer.append(["x"])
-    writer.done()
+    writer.done(ENDING)
     assert 0 < client().ttl(f"generation:{writer.generation}:stream") <= 3600
 
 

@@ -159,6 +159,7 @@ class Person:
             origin=self.stack.url if origin is None else origin,  # type: ignore[arg-type]
             additional_headers=headers,
             proxy=None,
+            close_timeout=1,  # frames that nobody read would hold up the farewell
             **options,
         ) as socket:
             yield Tab(socket)

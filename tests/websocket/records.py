@@ -7,11 +7,14 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from channels.db import database_sync_to_async
+from django.db.models import QuerySet
 
 from inference.models import Generation, Status
 from tests.websocket.client import PATIENCE_SECONDS
 
 T = TypeVar("T")
+
+database = "default"  # the alias; other stacks than the suite's have one of their own
 
 
 async def look(query: Callable[[], T]) -> T:
@@ -19,17 +22,21 @@ async def look(query: Callable[[], T]) -> T:
     return await database_sync_to_async(query, thread_sensitive=False)()  # type: ignore[no-any-return]
 
 
+def generations() -> QuerySet[Generation]:
+    return Generation.objects.using(database)
+
+
 async def generation(pk: UUID) -> Generation:
-    return await look(lambda: Generation.objects.get(pk=pk))
+    return await look(lambda: generations().get(pk=pk))
 
 
 async def change(pk: UUID, **values: Any) -> None:
-    await look(lambda: Generation.objects.filter(pk=pk).update(**values))
+    await look(lambda: generations().filter(pk=pk).update(**values))
 
 
 async def is_waiting(pk: UUID) -> bool:
     """Has it been looked up, and does it wait for the engine?"""
-    return await look(Generation.objects.filter(pk=pk, status=Status.PENDING, looked_up=True).exists)
+    return await look(generations().filter(pk=pk, status=Status.PENDING, looked_up=True).exists)
 
 
 async def eventually(condition: Callable[[], Awaitable[Any]], within: float = PATIENCE_SECONDS) -> None:

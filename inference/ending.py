@@ -1,0 +1,47 @@
+"""How a generation ended: what its readers are told, from the database or along with its stream."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from .models import Generation
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The columns of a generation that is over, but for its text. Times in milliseconds."""
+
+    status: str
+    served_by: str
+    entry: str | None
+    error_code: str
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    queue_ms: float | None
+    lookup_ms: float | None
+    first_token_ms: float | None
+    total_ms: float | None
+
+    @classmethod
+    def of(cls, generation: Generation) -> Self:
+        return cls(
+            status=generation.status,
+            served_by=generation.served_by,
+            entry=str(generation.entry_id) if generation.entry_id else None,
+            error_code=generation.error_code,
+            prompt_tokens=generation.prompt_tokens,
+            cached_tokens=generation.cached_tokens,
+            completion_tokens=generation.completion_tokens,
+            queue_ms=generation.queue_ms,
+            lookup_ms=generation.lookup_ms,
+            first_token_ms=generation.first_token_ms,
+            total_ms=generation.total_ms,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        return cls(**json.loads(text))
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
