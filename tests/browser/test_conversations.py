@@ -49,6 +49,7 @@ def test_deleting_asks_first(chat: Chat) -> None:
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_have_count(0)
     menu(chat, "Other").get_by_text("Delete…").click()
+    expect(dialog).to_be_visible()
     chat.page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     assert Conversation.objects.filter(pk=other.id).exists()

@@ -19,10 +19,10 @@ from tests.websocket import records
 
 ALIAS = "faults"
 SETTINGS = {
-    "SILENT_SECONDS": "10",
-    "REDISPATCH_SECONDS": "10",
+    "SILENT_SECONDS": "8",
+    "REDISPATCH_SECONDS": "8",
     "QUEUE_LIMIT": "3",
-    "MAX_TOKENS": "120",
+    "MAX_TOKENS": "90",
 }
 
 
@@ -81,7 +81,7 @@ def _running() -> Iterator[FragileStack]:
     var_dir = Path(tempfile.mkdtemp(prefix="reprise-test-"))
     lock = FileLock(var_dir / "suite.lock")
     lock.seize()
-    services = Embedded(var_dir, durable=False)
+    services = Embedded(var_dir)  # durable: what is committed outlives a crash
     services.start()
     stack = FragileStack(var_dir, services)
     try:
