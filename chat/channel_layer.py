@@ -42,6 +42,11 @@ class PatientLayer(RedisChannelLayer):
         self._groups.pop(channel, None)
         await super().group_discard(group, channel)
 
+    async def is_alone(self, group: str) -> bool:
+        """Has the group one member at most? A member that died without a word may still be counted."""
+        key = self._group_key(group)
+        return int(await self.connection(self.consistent_hash(group)).zcard(key)) <= 1
+
     async def _rejoin(self, channel: str) -> None:
         for group in self._groups.get(channel, set()):
             await super().group_add(group, channel)

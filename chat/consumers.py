@@ -144,7 +144,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
             "sender": self.channel_name,
         }
         try:
-            await self.channel_layer.group_send(self.owner_group, message)
+            if not await self.channel_layer.is_alone(self.owner_group):
+                await self.channel_layer.group_send(self.owner_group, message)
         except (RedisError, OSError) as error:
             log.warning("group_unavailable", error=str(error))
 

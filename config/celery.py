@@ -3,7 +3,7 @@
 import os
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
 
@@ -18,3 +18,14 @@ def _configure_logging(**_: object) -> None:
     from config.logging import configure
 
     configure()
+
+
+@worker_init.connect
+def _spare_flushes(**_: object) -> None:
+    """Workers don't wait for the disk: should Postgres (not a worker) crash, the last half second of their
+    work is as if it had not happened yet, and the reaper sends it again. What people type is stored by the
+    web processes, which do wait."""
+    from django.db import connections
+
+    options = connections["default"].settings_dict["OPTIONS"]
+    options["options"] = f"{options.get('options', '')} -c synchronous_commit=off".strip()

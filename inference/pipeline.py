@@ -162,7 +162,7 @@ def _engine_answers(generation: Generation) -> bool:
     """Is someone there to compute, with a queue that is short enough? If not, the generation fails, in a
     way that may be tried again."""
     try:
-        if not workers.alive("generate"):
+        if workers.absent("generate"):
             _fail(generation, "engine_unavailable")
             return False
     except redis.RedisError:

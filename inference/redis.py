@@ -13,7 +13,11 @@ import redis.asyncio
 from django.conf import settings
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
+from redis.driver_info import DriverInfo
 from redis.retry import Retry
+
+# Made once: left to itself, each new connection reads redis-py's version from its package's metadata (1 ms).
+_DRIVER = DriverInfo()
 
 
 @cache
@@ -26,6 +30,7 @@ def client() -> Any:
         retry=Retry(NoBackoff(), 0),
         socket_timeout=5,
         socket_connect_timeout=5,
+        driver_info=_DRIVER,
     )
 
 
@@ -49,4 +54,5 @@ def _new_async_client() -> Any:
         retry=AsyncRetry(NoBackoff(), 0),
         socket_timeout=10,
         socket_connect_timeout=5,
+        driver_info=_DRIVER,
     )

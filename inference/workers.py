@@ -27,12 +27,18 @@ def _key(queue: str) -> str:
     return f"workers:{queue}"
 
 
+def _since_key(queue: str) -> str:
+    """Since when (seconds since 1970) somebody would be on the list if there was somebody."""
+    return f"workers:{queue}:since"
+
+
 def announce(queue: str) -> None:
     """Say that this process serves `queue` now. Raises redis.RedisError."""
     now = time.time()
     pipe = client().pipeline(transaction=False)
     pipe.zadd(_key(queue), {f"{socket.gethostname()}:{os.getpid()}": now})
     pipe.zremrangebyscore(_key(queue), 0, now - 10 * ALIVE_SECONDS)
+    pipe.set(_since_key(queue), 0)
     pipe.execute()
 
 
@@ -47,6 +53,16 @@ def withdraw(queue: str) -> None:
 def alive(queue: str) -> int:
     """How many workers have announced `queue` lately. Raises redis.RedisError."""
     return int(client().zcount(_key(queue), time.time() - ALIVE_SECONDS, "+inf"))
+
+
+def absent(queue: str) -> bool:
+    """Is it certain that nobody serves `queue`? Not for a moment after Valkey was emptied: it has forgotten
+    those who are there, too. Raises redis.RedisError."""
+    if alive(queue):
+        return False
+    now = time.time()
+    client().set(_since_key(queue), now, nx=True)
+    return now - float(client().get(_since_key(queue)) or now) > 2 * ANNOUNCE_SECONDS
 
 
 def keep_announcing(queue: str, stopped: threading.Event) -> None:

@@ -88,10 +88,8 @@ DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "timeout": 10,
 }
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-if not env.bool("DATABASE_SYNCHRONOUS_COMMIT", default=True):
-    # For workers: should Postgres crash, the last half second of their bookkeeping is taken back as if it
-    # had not happened yet, and the reaper sends the generations again. What people type is not theirs.
-    DATABASES["default"]["OPTIONS"]["options"] = "-c synchronous_commit=off"
+# Prepared statements: planning took Postgres 1.4 of the 3.6 ms that one question cost it.
+DATABASES["default"]["OPTIONS"] |= {"server_side_binding": True, "prepare_threshold": 3}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", default=f"unix://{VAR_DIR / 'valkey' / 'valkey.sock'}?db=0")

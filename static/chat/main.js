@@ -47,7 +47,10 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });
-addEventListener("popstate", () => location.reload());
+let address = location.pathname;
+addEventListener("popstate", () => {
+  if (location.pathname !== address) location.reload(); // else a jump within the page, to the field say
+});
 
 // --- frames -------------------------------------------------------------------------------------
 
@@ -85,7 +88,9 @@ function accepted(frame) {
 function open(conversation) {
   page.conversation = conversation;
   document.body.dataset.conversation = conversation;
-  history.pushState(null, "", page.conversationUrl(conversation));
+  address = page.conversationUrl(conversation);
+  history.pushState(null, "", address);
+  document.querySelector("#settings [name=next]").value = address; // where choosing a language leads back to
 }
 
 function refused(frame) {
@@ -173,6 +178,7 @@ for (const trouble of ["htmx:sendError", "htmx:responseError"]) {
 listen({ composer, transcript, sidebar, stop });
 transcript.adopt(byId("transcript"));
 transcript.showUnsent();
-if (!location.hash) scroll.toEnd();
-if (matchMedia("(hover: hover)").matches && !location.hash) composer.focus();
+const placed = location.hash.startsWith("#m-"); // at a message
+if (!placed) scroll.toEnd();
+if (!placed && matchMedia("(hover: hover)").matches) composer.focus();
 connection.start();

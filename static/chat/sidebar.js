@@ -10,9 +10,12 @@ export class Sidebar {
   #list = byId("conversation-list");
   #sidebar = byId("sidebar");
   #timer = 0;
+  #place = null; // where in the list the keyboard was when it was drawn anew
 
   constructor() {
     this.#list.addEventListener("htmx:afterSwap", () => this.#syncTitle());
+    this.#list.addEventListener("htmx:beforeSwap", () => this.#rememberPlace());
+    this.#list.addEventListener("htmx:afterSettle", () => this.#returnToPlace());
     document.addEventListener("beforetoggle", (event) => this.#placeMenu(event), true);
     document.addEventListener("click", (event) => this.#closeMenu(event));
     document.addEventListener("htmx:afterRequest", (event) => this.#afterDelete(event));
@@ -53,6 +56,17 @@ export class Sidebar {
     if (NARROW.matches) this.drawer(true);
     byId("search").focus();
     byId("search").select();
+  }
+
+  #rememberPlace() {
+    const line = document.activeElement?.closest("#conversation-list .conversation");
+    this.#place = line && { id: line.id, inMenu: document.activeElement.matches("[popovertarget]") };
+  }
+
+  #returnToPlace() {
+    if (!this.#place || document.activeElement !== document.body) return;
+    const { id, inMenu } = this.#place;
+    byId(id)?.querySelector(inMenu ? "[popovertarget]" : "input, a")?.focus();
   }
 
   #syncTitle() {

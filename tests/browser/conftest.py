@@ -27,7 +27,7 @@ def troubles() -> Iterator[Troubles]:
 
 @pytest.fixture(scope="session")
 def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
-    return {**browser_context_args, "locale": "en-GB", "viewport": {"width": 1280, "height": 800}}
+    return {**browser_context_args, "locale": "en-GB"}
 
 
 @pytest.fixture

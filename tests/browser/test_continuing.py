@@ -115,17 +115,3 @@ def test_what_is_sent_without_a_server_arrives_once_when_it_is_back(
     assert Message.objects.filter(text=question).count() == 1
     chat.page.reload()
     expect(chat.question().locator(".bubble")).to_have_text(question)
-
-
-def test_offline_is_shown_and_what_is_typed_goes_out_afterwards(chat: Chat, troubles: Troubles) -> None:
-    troubles.allow("ERR_INTERNET_DISCONNECTED|WebSocket connection to")
-    chat.ask(questions.short())
-    chat.page.context.set_offline(True)
-    expect(chat.status).to_contain_text("No connection.", timeout=5000)
-    question = questions.short()
-    chat.say(question)
-    expect(chat.unsent).to_contain_text("Waiting for the connection…")
-    chat.page.context.set_offline(False)
-    expect(chat.questions).to_have_count(2)
-    chat.answer().finished()
-    assert Message.objects.filter(text=question).count() == 1

@@ -1,8 +1,11 @@
 """Guests, accounts, and what nobody sees of another."""
 
-import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+import re
 
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from chat.models import Message, Owner
 from tests.browser import questions
 from tests.browser.chat import Chat
 from tests.browser.conftest import NewContext
@@ -16,7 +19,7 @@ PASSWORD = "correct-horse-battery"
 def sign_up(page: Page, name: str) -> None:
     page.get_by_role("link", name="Create an account").click()
     page.get_by_label("Username").fill(name)
-    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_label(re.compile("^Password:?$")).fill(PASSWORD)
     page.get_by_label("Password (again)").fill(PASSWORD)
     page.get_by_role("button", name="Sign Up").click()
 
@@ -39,7 +42,7 @@ def test_a_guest_who_signs_up_keeps_the_conversations(chat: Chat) -> None:
     expect(chat.list).to_contain_text("Your conversations will be listed here.")
 
     chat.page.get_by_role("link", name="sign in").click()
-    chat.page.get_by_label("Username").fill("ada")
+    chat.page.get_by_label("Login").fill("ada")
     chat.page.get_by_label("Password").fill(PASSWORD)
     chat.page.get_by_role("button", name="Sign In").click()
     expect(chat.list.get_by_role("link", name=question)).to_be_visible()
@@ -63,5 +66,23 @@ def test_another_browser_sees_nothing_of_it(
     assert response and response.status == 404
 
 
-def test_signed_out_in_another_tab_says_so(context: BrowserContext, stack: Stack) -> None:
-    pytest.skip("later")
+def test_signed_out_in_another_tab_a_page_says_so_and_sends_nothing(
+    chat: Chat, stack: Stack, troubles: Troubles
+) -> None:
+    """It notices when its connection comes back; what it has not sent is not sent by the next person."""
+    troubles.allow("WebSocket connection to|ERR_EMPTY_RESPONSE|ERR_CONNECTION")
+    sign_up(chat.page, "grace")
+    Written(Owner(user_id=User.objects.get(username="grace").pk), "Private").turn("Question", "Answer")
+    chat.open()
+    other = chat.tab()
+    stack.kill("web")
+    expect(chat.status).to_contain_text("No connection.")
+    chat.say("Whose is this?")
+    expect(chat.unsent).to_have_count(1)
+    chat.page.context.clear_cookies()
+    stack.restart("web")
+    expect(chat.status).to_contain_text("You are signed out.")
+    other.open()
+    expect(other.list).to_contain_text("Your conversations will be listed here.")
+    expect(other.field).to_have_value("")
+    assert not Message.objects.filter(text="Whose is this?").exists()
