@@ -38,6 +38,7 @@ def configure() -> None:
             "root": {"handlers": ["stderr"], "level": settings.LOG_LEVEL},
             "loggers": {
                 "uvicorn.access": {"level": "WARNING"},
+                "celery.beat": {"level": "WARNING"},
                 "celery.worker.strategy": {"level": "WARNING"},
                 "celery.app.trace": {"level": "WARNING"},
                 "django.server": {"level": "WARNING"},

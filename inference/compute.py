@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from inference.cache import coalesce
 from inference.engines.base import Finished, Request, Sampling
-from inference.understanding.turns import Turns
+from inference.engines.prompt import compose
 
-from . import claims, stream
+from . import claims, stream, workers
 from .engine import engine
 from .models import Generation
 
@@ -23,30 +23,26 @@ _FOLLOWERS_SECONDS = 0.1
 @dataclass
 class Run:
     """What one run of the engine came to. `lost`: the generation was taken away, nothing may come of it;
-    `stopped_at`: the seq up to which the person who stopped it had read."""
+    `given_up`: this worker is going, another one must do it; `stopped_at`: the seq up to which the person
+    who stopped it had read."""
 
     writer: stream.Writer
     finished: Finished | None = None
     stopped_at: int | None = None
     lost: bool = False
+    given_up: bool = False
     first_token_at: datetime | None = None
     followers: set[UUID] = field(default_factory=set)
-
-
-def prompt_turns(turns: Turns) -> Turns:
-    """What the model reads, from most to least shared: system prompt, turns, question."""
-    if not settings.SYSTEM_PROMPT:
-        return turns
-    return [{"role": "system", "content": settings.SYSTEM_PROMPT}, *turns]
 
 
 def run_engine(generation: Generation) -> Run:
     """Stream the engine's answer to everyone who reads it. Raises EngineUnavailable and EngineFailed."""
     run = Run(stream.Writer(generation.pk))
     pulse = _Pulse(generation, run)
+    *turns, question = generation.question["turns"]
     request = Request(
         id=str(generation.pk),
-        turns=prompt_turns(generation.question["turns"]),
+        turns=compose(system=settings.SYSTEM_PROMPT, turns=turns, question=question["content"]),
         sampling=Sampling(temperature=settings.TEMPERATURE, max_tokens=settings.MAX_TOKENS),
         cancelled=pulse.beat,
         cache_salt=generation.scope.hash if generation.scope else "",
@@ -78,4 +74,5 @@ class _Pulse:
             self._beat_at = now
             self.run.lost = not claims.heartbeat(self.generation, self.run.writer.text)
         self.run.stopped_at = stream.stop_requested(self.generation.pk)
-        return self.run.lost or self.run.stopped_at is not None
+        self.run.given_up = workers.leaving.is_set()
+        return self.run.lost or self.run.given_up or self.run.stopped_at is not None

@@ -181,6 +181,9 @@ def _conclude(generation: Generation, run: compute.Run) -> None:
     """Write down what the run came to, store a whole answer, let others have it."""
     if run.lost or run.finished is None:
         return
+    if run.given_up and run.stopped_at is None and run.finished.reason == "cancelled":
+        _give_back(generation)
+        return
     writer, finished = run.writer, run.finished
     generation.text = writer.text
     generation.finish_reason = finished.reason
@@ -193,12 +196,18 @@ def _conclude(generation: Generation, run: compute.Run) -> None:
     ):
         _stop(generation, run.stopped_at, writer)
         return
-    generation.total_ms = claims.milliseconds_since(generation)
-    if finished.reason == "stop" and not finished.prompt_cut:
-        _write_back(generation)
     if claims.finish(generation, Status.COMPLETE):
+        if finished.reason == "stop" and not finished.prompt_cut:
+            _write_back(generation)
         followers = claims.finish_followers(generation, run.first_token_at or generation.created_at)
         writer.done(Ending.of(generation), set(followers))
+
+
+def _give_back(generation: Generation) -> None:
+    """This worker ends before the answer does: another one begins it anew, and readers are told so."""
+    if claims.hand_over(generation):
+        dispatch.generate(generation.pk)
+        stopping.stop_if_asked(generation.pk)
 
 
 def _stop(generation: Generation, seen: int, writer: stream.Writer) -> None:
@@ -213,17 +222,16 @@ def _stop(generation: Generation, seen: int, writer: stream.Writer) -> None:
 
 def _write_back(generation: Generation) -> None:
     """Store a complete, uncut answer. Failing to is counted and costs nobody the answer."""
-    cacheability = classify(generation.question["turns"])
     if not settings.CACHE_ENABLED:
         return
     try:
-        wording = lifecycle.admit(generation, cacheability)
+        wording = lifecycle.admit(generation, classify(generation.question["turns"]))
+        if wording is not None:
+            generation.wording, generation.entry = wording, wording.entry
+            Generation.objects.filter(pk=generation.pk).update(wording=wording, entry=wording.entry)
     except DatabaseError as error:
         log.warning("write_back_failed", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="write_back").inc()
-        return
-    if wording is not None:
-        generation.wording, generation.entry = wording, wording.entry
 
 
 def _fail(generation: Generation, code: str) -> None:

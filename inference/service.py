@@ -109,9 +109,7 @@ async def follow(generation: Generation, after: int = 0, *, whole: bool = False)
         yield event
 
 
-async def _tail(
-    connection: Any, generation_id: UUID, after: int, whole: bool
-) -> AsyncGenerator[Follow]:
+async def _tail(connection: Any, generation_id: UUID, after: int, whole: bool) -> AsyncGenerator[Follow]:
     if after and await _is_ahead(connection, generation_id, after):
         after, whole = 0, True
     position, held, torn = (f"{after}-0" if after else stream.START), after, False

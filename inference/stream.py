@@ -261,9 +261,7 @@ async def last_seq(connection: Any, generation: UUID) -> int:
     return _split(last[0][0])[0] if last else 0
 
 
-async def read(
-    connection: Any, generation: UUID, position: str, wait_ms: int | None
-) -> list[Item]:
+async def read(connection: Any, generation: UUID, position: str, wait_ms: int | None) -> list[Item]:
     """The items behind `position`; waits up to `wait_ms` for the first one (None: does not wait).
     Raises redis.RedisError."""
     streams = await connection.xread({_key(generation): position}, count=500, block=wait_ms)

@@ -13,7 +13,6 @@ from .cache import coalesce
 from .engine import engine
 
 log = structlog.get_logger(__name__)
-_stopping = threading.Event()
 
 
 @shared_task
@@ -32,8 +31,8 @@ def check_follower(generation_id: str, position: str) -> None:
 
 
 @shared_task
-def reap() -> dict[str, int]:
-    return reaper.reap()
+def reap() -> None:
+    reaper.reap()
 
 
 @worker_ready.connect
@@ -44,17 +43,17 @@ def _open_for_work(sender: Any, **_: object) -> None:
 
 
 def _serve(queue: str) -> None:
-    while queue == "generate" and not _stopping.is_set():
+    while queue == "generate" and not workers.leaving.is_set():
         try:
             engine()
             break
         except Exception:
             log.exception("engine_not_loaded")
-            _stopping.wait(5)
+            workers.leaving.wait(5)
     log.info("worker_ready", queue=queue)
-    workers.keep_announcing(queue, _stopping)
+    workers.keep_announcing(queue)
 
 
 @worker_shutting_down.connect
 def _close(**_: object) -> None:
-    _stopping.set()
+    workers.leaving.set()

@@ -18,6 +18,10 @@ ANNOUNCE_SECONDS = 5
 ALIVE_SECONDS = 30
 
 
+# Set when this process has been told to end: what it works on goes back to the queue.
+leaving = threading.Event()
+
+
 def name() -> str:
     """This thread, for the column that says who works on a generation."""
     return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"[:120]
@@ -65,12 +69,12 @@ def absent(queue: str) -> bool:
     return now - float(client().get(_since_key(queue)) or now) > 2 * ANNOUNCE_SECONDS
 
 
-def keep_announcing(queue: str, stopped: threading.Event) -> None:
-    """Announce `queue` until `stopped`; a lost Valkey is waited for."""
-    while not stopped.is_set():
+def keep_announcing(queue: str) -> None:
+    """Announce `queue` until this process is `leaving`; a lost Valkey is waited for."""
+    while not leaving.is_set():
         try:
             announce(queue)
         except redis.RedisError as error:
             log.warning("announce_failed", queue=queue, error=str(error))
-        stopped.wait(ANNOUNCE_SECONDS)
+        leaving.wait(ANNOUNCE_SECONDS)
     withdraw(queue)

@@ -7,7 +7,8 @@ import secrets
 
 def _secret_key() -> str:
     """The key in VAR_DIR/secret_key, made on first use so that logins survive a restart."""
-    var = pathlib.Path(os.environ.get("VAR_DIR", "var"))
+    beside_the_code = pathlib.Path(__file__).resolve().parents[2] / "var"
+    var = pathlib.Path(os.environ.get("VAR_DIR") or beside_the_code)
     path = var / "secret_key"
     try:
         return path.read_text().strip()

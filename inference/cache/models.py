@@ -95,8 +95,8 @@ class WordingQuerySet(models.QuerySet["Wording"]):
     """The one queryset that every lookup goes through."""
 
     def servable(self, scope: int, session: uuid.UUID) -> Self:
-        """Proved pairings that `session` may be served in `scope` now, both given by id: right scope, visible,
-        neither frozen nor rejected nor blocked, of this epoch where private, and not expired."""
+        """Proved pairings that `session` may be served in `scope` now, both given by id: right scope,
+        visible, neither frozen nor rejected nor blocked, of this epoch where private, and not expired."""
         mine = Q(session=session, entry__session=session, entry__epoch=F("session__epoch"))
         shared = Q(visibility=Visibility.SHARED, entry__visibility=Visibility.SHARED)
         return self.filter(

@@ -10,7 +10,7 @@ import { Scroll } from "./scroll.js";
 import { help, listen } from "./shortcuts.js";
 import { ConnectionLine, Sidebar } from "./sidebar.js";
 import { Connection } from "./socket.js";
-import { settleOwner } from "./store.js";
+import { settleOwner, watchOwner } from "./store.js";
 import { Transcript } from "./transcript.js";
 
 settleOwner();
@@ -93,10 +93,19 @@ function open(conversation) {
   document.querySelector("#settings [name=next]").value = address; // where choosing a language leads back to
 }
 
+function signedOut() {
+  connection.end();
+  line.signedOut();
+  transcript.online = false;
+  transcript.showUnsent();
+}
+
+// The socket would go on as who opened it: what is asked here now is to be asked as who it is now.
+watchOwner(({ carried }) => (carried ? location.reload() : signedOut()));
+
 function refused(frame) {
   if (frame.code === "unauthenticated") {
-    connection.end();
-    line.signedOut();
+    signedOut();
     return;
   }
   const item = frame.client_id && outbox.find(frame.client_id);
@@ -112,6 +121,7 @@ composer.submit = (text) => {
   scroll.toEnd();
 };
 composer.blockedBy = () => {
+  if (connection.isEnded) return say("signed_out");
   if (transcript.writing) return say("still_answering");
   return transcript.sending ? say(transcript.online ? "sending" : "waiting") : "";
 };

@@ -30,6 +30,10 @@ export class Connection extends EventTarget {
     return this.#socket?.readyState === WebSocket.OPEN;
   }
 
+  get isEnded() {
+    return this.#ended;
+  }
+
   /** Whether the frame could be handed to the socket. */
   send(frame) {
     if (!this.isOpen) return false;

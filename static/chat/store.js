@@ -36,13 +36,23 @@ export function settleOwner() {
   quietly(() => {
     const before = JSON.parse(localStorage.getItem(WHO) ?? "null");
     localStorage.setItem(WHO, JSON.stringify({ tag: page.owner, guest: page.guest }));
-    if (!before || before.tag === page.owner) return;
-    const carried = before.guest && !page.guest;
-    const theirs = `${PREFIX}${before.tag}:`;
-    for (const key of Object.keys(localStorage).filter((key) => key.startsWith(theirs))) {
-      const name = own(key.slice(theirs.length));
-      if (carried && localStorage.getItem(name) === null) localStorage.setItem(name, localStorage.getItem(key));
+    const carried = before?.guest && !page.guest;
+    for (const key of Object.keys(localStorage)) {
+      if (!key.startsWith(PREFIX) || key === WHO || key.startsWith(own(""))) continue;
+      const [, tag, name] = key.match(/^[^:]*:([^:]*):(.*)$/) ?? [];
+      const wanted = carried && tag === before.tag && localStorage.getItem(own(name)) === null;
+      if (wanted) localStorage.setItem(own(name), localStorage.getItem(key));
       localStorage.removeItem(key);
     }
+  });
+}
+
+/** Calls `changed({carried})` when this browser became somebody else's in another tab; `carried` if that is
+ *  the account of who was a guest here. */
+export function watchOwner(changed) {
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key !== WHO || !newValue) return;
+    const { tag, guest } = JSON.parse(newValue);
+    if (tag !== page.owner) changed({ carried: page.guest && !guest });
   });
 }

@@ -110,6 +110,7 @@ def test_a_telephone_has_the_list_in_a_drawer(phone: Chat) -> None:
     expect(link).to_have_count(0)
     expect(opener).to_be_focused()
     opener.tap()
+    expect(link).to_be_visible()
     page.touchscreen.tap(350, 300)
     expect(link).to_have_count(0)
     opener.tap()

@@ -5,7 +5,7 @@ import re
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from chat.models import Message, Owner
+from chat.models import Conversation, Message
 from tests.browser import questions
 from tests.browser.chat import Chat
 from tests.browser.conftest import NewContext
@@ -66,23 +66,31 @@ def test_another_browser_sees_nothing_of_it(
     assert response and response.status == 404
 
 
-def test_signed_out_in_another_tab_a_page_says_so_and_sends_nothing(
-    chat: Chat, stack: Stack, troubles: Troubles
-) -> None:
-    """It notices when its connection comes back; what it has not sent is not sent by the next person."""
-    troubles.allow("WebSocket connection to|ERR_EMPTY_RESPONSE|ERR_CONNECTION")
+def test_signed_out_in_another_tab_a_page_says_so_and_sends_nothing(chat: Chat) -> None:
     sign_up(chat.page, "grace")
-    Written(Owner(user_id=User.objects.get(username="grace").pk), "Private").turn("Question", "Answer")
-    chat.open()
     other = chat.tab()
-    stack.kill("web")
-    expect(chat.status).to_contain_text("No connection.")
+    other.page.get_by_role("button", name="grace").click()
+    other.page.get_by_role("button", name="Sign out").click()
+    expect(other.page.get_by_text("You chat as a guest.")).to_be_visible()
+    expect(chat.status).to_have_text("You are signed out. Sign in")
     chat.say("Whose is this?")
-    expect(chat.unsent).to_have_count(1)
-    chat.page.context.clear_cookies()
-    stack.restart("web")
-    expect(chat.status).to_contain_text("You are signed out.")
+    expect(chat.field).to_have_value("Whose is this?")
     other.open()
-    expect(other.list).to_contain_text("Your conversations will be listed here.")
     expect(other.field).to_have_value("")
+    expect(other.unsent).to_have_count(0)
+    other.ask(questions.short())
     assert not Message.objects.filter(text="Whose is this?").exists()
+
+
+def test_a_guests_other_tab_goes_on_as_the_account(chat: Chat) -> None:
+    question = questions.short()
+    chat.ask(question)
+    chat.field.fill("Not sent yet")
+    other = chat.tab()
+    expect(other.field).to_have_value("Not sent yet")
+    sign_up(other.page, "linus")
+    expect(chat.page.get_by_role("button", name="linus")).to_be_visible()
+    expect(chat.question().locator(".bubble")).to_have_text(question)
+    expect(chat.field).to_have_value("Not sent yet")
+    chat.ask(questions.short())
+    assert Conversation.objects.get().user == User.objects.get(username="linus")

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from inference import claims, reaper, stream
+from inference import claims, pipeline, reaper, stream, workers
 from inference.models import Generation, Status
 
 from .conftest import Ask
@@ -107,3 +107,20 @@ def test_a_lost_task_is_sent_again(queue: Ask) -> None:
 
 def test_the_reaper_runs_often_enough_for_its_promise() -> None:
     assert settings.SILENT_SECONDS + settings.REAP_EVERY_SECONDS <= 100
+
+
+def test_a_worker_that_is_told_to_go_gives_its_work_back(queue: Ask) -> None:
+    """Between two tokens; the next worker begins anew, and readers get its text in place of the first's."""
+    generation = queue("Explain in detail how rain forms.")
+    pipeline.answer(str(generation.pk))
+    workers.leaving.set()
+    try:
+        pipeline.generate(str(generation.pk))
+    finally:
+        workers.leaving.clear()
+    given_back = Generation.objects.get(pk=generation.pk)
+    assert (given_back.status, given_back.looked_up, given_back.claimed_by) == (Status.PENDING, True, "")
+    pipeline.generate(str(generation.pk))
+    finished = Generation.objects.get(pk=generation.pk)
+    assert finished.status == Status.COMPLETE
+    assert finished.text and stream.text_until(generation.pk) == finished.text
