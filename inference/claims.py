@@ -75,13 +75,15 @@ def hand_over(generation: Generation) -> bool:
         claimed_by="",
         leader=None,
         heartbeat_at=timezone.now(),
-        scope=generation.scope,
-        canonical_question=generation.canonical_question,
-        exact_key=generation.exact_key,
-        queue_ms=generation.queue_ms,
-        lookup_ms=generation.lookup_ms,
+        **_understood(generation),
     )
     return bool(changed)
+
+
+def _understood(generation: Generation) -> dict[str, Any]:
+    """What the lookup found out, for whoever goes on with it."""
+    columns = ("scope_id", "canonical_question", "exact_key", "queue_ms", "lookup_ms")
+    return {column: getattr(generation, column) for column in columns}
 
 
 def heartbeat(generation: Generation, text: str) -> bool:
@@ -147,11 +149,7 @@ def follow(generation: Generation, leader_id: UUID) -> bool:
         leader_id=leader_id,
         claimed_by=f"leader:{leader_id}",
         served_by=ServedBy.COALESCED,
-        scope=generation.scope,
-        canonical_question=generation.canonical_question,
-        exact_key=generation.exact_key,
-        queue_ms=generation.queue_ms,
-        lookup_ms=generation.lookup_ms,
+        **_understood(generation),
     )
     if changed:
         generation.claimed_by = f"leader:{leader_id}"

@@ -11,7 +11,10 @@ from tests.browser.conftest import NewContext
 from tests.browser.written import Written, guest_of
 from tests.stack import Stack
 
-MARKDOWN = """A paragraph with a-very-long-word-""" + "x" * 200 + """ in it.
+MARKDOWN = (
+    """A paragraph with a-very-long-word-"""
+    + "x" * 200
+    + """ in it.
 
 | A table | that is | much wider | than any | telephone |
 |---|---|---|---|---|
@@ -21,6 +24,7 @@ MARKDOWN = """A paragraph with a-very-long-word-""" + "x" * 200 + """ in it.
 print("a line of code that is a lot longer than a telephone is wide, and goes on and on and on")
 ```
 """
+)
 
 
 def test_the_page_speaks_chinese(chat: Chat) -> None:

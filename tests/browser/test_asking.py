@@ -1,5 +1,7 @@
 """Typing, sending, watching the answer grow, and where it came from."""
 
+from itertools import pairwise
+
 from playwright.sync_api import CDPSession, expect
 
 from chat.models import Message
@@ -15,7 +17,7 @@ def test_a_guest_asks_and_sees_the_answer_grow(chat: Chat) -> None:
     answer = chat.ask(question)
     seen = states()
     assert len(seen) >= 3, seen
-    assert all(later.startswith(earlier) for earlier, later in zip(seen, seen[1:], strict=False))
+    assert all(later.startswith(earlier) for earlier, later in pairwise(seen))
     assert seen[-1] == answer.generation.text
     expect(answer.provenance).to_contain_text("By the model")
     expect(answer.body).to_have_class("body prose")
@@ -117,7 +119,9 @@ def test_what_the_server_refuses_says_why_and_can_be_changed(chat: Chat) -> None
 def test_a_second_question_waits_for_the_first_answer(chat: Chat, stack: Stack) -> None:
     with chat.halfway(stack, questions.long()):
         chat.say("And then?")
-        expect(chat.page.get_by_text("An answer is being written. Press Esc to stop it.").first).to_be_visible()
+        expect(chat.page.locator("#hint")).to_contain_text(
+            "An answer is being written. Press Esc to stop it."
+        )
         expect(chat.field).to_have_value("And then?")
     chat.answer().finished()
     expect(chat.send).to_be_enabled()

@@ -83,10 +83,15 @@ def test_hostile_markdown_is_harmless(chat: Chat) -> None:
     assert body.locator("script, img, iframe, style, form, button:not(.copy-code)").count() == 0
     for href in body.locator("a").evaluate_all("all => all.map(it => it.href)"):
         assert href.startswith(("https://", "mailto:")), href
-    assert body.evaluate("it => [...it.querySelectorAll('*')].some(e => [...e.attributes].some(a => /^on/.test(a.name)))") is False
+    assert body.evaluate(_HANDLERS) == []
     expect(body.get_by_role("link", name="picture")).to_be_visible()
     for text in ("press", "data", "odd"):
         body.get_by_text(text).first.click()
     assert chat.page.evaluate("() => window.broken") is None
     assert chat.answer().source == HOSTILE
     assert asked == []
+
+
+_HANDLERS = (
+    "it => [...it.querySelectorAll('*')].flatMap(e => e.getAttributeNames()).filter(n => /^on/.test(n))"
+)

@@ -36,7 +36,9 @@ class Written:
     def id(self) -> uuid.UUID:
         return self.conversation.pk
 
-    def turn(self, question: str, answer: str, status: Status = Status.COMPLETE, error: str = "") -> "Written":
+    def turn(
+        self, question: str, answer: str, status: Status = Status.COMPLETE, error: str = ""
+    ) -> "Written":
         asked = self._add(Message(role=Role.USER, text=question))
         generation = Generation.objects.create(
             session=self.session,

@@ -1,9 +1,11 @@
 """Asking in this process, on the real database, Valkey and engine."""
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.db import connection
 
 from inference import pipeline, service, workers
 from inference.models import Generation, Status
@@ -52,3 +54,22 @@ def work(generation: Generation) -> Generation:
         pipeline.generate(str(generation.pk))
         generation.refresh_from_db()
     return generation
+
+
+def at_once(acts: list[Callable[[], object]]) -> list[object]:
+    """What these functions return, called in the same moment from threads of their own."""
+    ready, results = threading.Barrier(len(acts)), list[object]()
+
+    def run(act: Callable[[], object]) -> None:
+        try:
+            ready.wait()
+            results.append(act())
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results

@@ -1,17 +1,15 @@
 """Of two workers one wins, and a generation ends once."""
 
-import threading
 from datetime import timedelta
 
 import pytest
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
 from inference import claims, pipeline, reaper, stream, workers
 from inference.models import Generation, Status
 
-from .conftest import Ask
+from .conftest import Ask, at_once
 
 QUESTION = "What is the capital of Spain?"
 
@@ -19,20 +17,7 @@ QUESTION = "What is the capital of Spain?"
 @pytest.mark.django_db(transaction=True)
 def test_a_generation_is_claimed_once(queue: Ask) -> None:
     generation = queue(QUESTION)
-    ready, won = threading.Barrier(8), []
-
-    def claim() -> None:
-        try:
-            ready.wait()
-            won.append(claims.for_lookup(generation.pk))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=claim) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    won = at_once([lambda: claims.for_lookup(generation.pk)] * 8)
     assert len([one for one in won if one is not None]) == 1
 
 

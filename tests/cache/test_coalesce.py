@@ -1,17 +1,16 @@
 """The same question in flight is computed once."""
 
-import threading
 import uuid
+from functools import partial
 
 import pytest
-from django.db import connection
 
 from inference import claims, pipeline, stream, workers
 from inference.cache import coalesce
 from inference.models import Generation, ServedBy, Status
 from inference.redis import client
 
-from .conftest import Ask
+from .conftest import Ask, at_once
 
 QUESTION = "Name three primary colours."
 
@@ -110,20 +109,7 @@ def test_without_valkey_everyone_computes(queue: Ask) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_many_at_once_have_one_leader(queue: Ask) -> None:
     generations = [queue(QUESTION) for _ in range(8)]
-    ready = threading.Barrier(len(generations))
-
-    def run(generation: Generation) -> None:
-        try:
-            ready.wait()
-            pipeline.answer(str(generation.pk))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(generation,)) for generation in generations]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once([partial(pipeline.answer, str(generation.pk)) for generation in generations])
     leaders = list(Generation.objects.filter(status=Status.PENDING, looked_up=True))
     assert len(leaders) == 1
     compute(leaders[0])

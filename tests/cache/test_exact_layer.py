@@ -1,11 +1,10 @@
 """The same question in the same context is answered from what was stored; nothing else is."""
 
-import threading
 import uuid
 from datetime import timedelta
+from functools import partial
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from inference import claims, compute, pipeline, service, stream
@@ -25,7 +24,7 @@ from inference.models import (
 )
 from inference.understanding.cacheability import classify
 
-from .conftest import Ask, turns, work
+from .conftest import Ask, at_once, turns, work
 
 CAPITAL = "What is the capital of France?"
 
@@ -309,20 +308,7 @@ def test_two_workers_that_finish_at_once_store_it_once(ask: Ask) -> None:
                 status=Status.COMPLETE,
             )
         )
-    ready = threading.Barrier(len(rivals))
-    stored = []
-
-    def store(generation: Generation) -> None:
-        try:
-            ready.wait()
-            stored.append(lifecycle.admit(generation, classify(turns(CAPITAL))))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=store, args=(generation,)) for generation in rivals]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    kept = classify(turns(CAPITAL))
+    stored = at_once([partial(lifecycle.admit, rival, kept) for rival in rivals])
     assert len([wording for wording in stored if wording]) == 1
     assert Entry.objects.count() == Wording.objects.count() == 1

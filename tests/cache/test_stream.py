@@ -10,7 +10,6 @@ from inference import stream
 from inference.ending import Ending
 from inference.redis import async_client, client
 
-
 ENDING = Ending("complete", "model", None, "", 10, 0, 3, 1.5, None, 20.0, 30.25)
 
 
