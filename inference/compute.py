@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.utils import timezone
 
@@ -15,6 +16,8 @@ from inference.engines.prompt import compose
 from . import claims, stream, workers
 from .engine import engine
 from .models import Generation
+
+log = structlog.get_logger(__name__)
 
 # How often followers are looked up while tokens come; a newcomer gets the text so far with the next one.
 _FOLLOWERS_SECONDS = 0.1
@@ -33,6 +36,15 @@ class Run:
     given_up: bool = False
     first_token_at: datetime | None = None
     followers: set[UUID] = field(default_factory=set)
+
+
+def await_engine() -> None:
+    """Have the engine loaded before a question is claimed: while that takes, questions wait in the queue,
+    where nobody takes them for a dead worker's. An engine that can't be loaded is said by `run_engine`."""
+    try:
+        engine()
+    except Exception as error:
+        log.warning("engine_not_loaded", error=str(error))
 
 
 def run_engine(generation: Generation) -> Run:

@@ -44,6 +44,7 @@ def answer(generation_id: str) -> None:
 
 def generate(generation_id: str) -> None:
     """Worker of the `generate` queue: compute an answer and, if it is whole, keep it."""
+    compute.await_engine()
     generation = claims.for_engine(generation_id)
     if generation is None:
         return

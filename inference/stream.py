@@ -79,6 +79,7 @@ class Writer:
         self._sub = 0
         self._before, self._since, self._pieces = "", 0, list[str]()
         self._in_step: set[UUID] = set()  # streams that hold exactly what was written so far
+        self._left: set[UUID] = set()  # followers' streams that their own writer has taken up meanwhile
         self._take_up()
 
     @property
@@ -97,7 +98,7 @@ class Writer:
         self.seq += len(new)
         if new:
             self._sub = 0
-        streams = {self.generation, *followers}
+        streams = {self.generation, *followers} - self._left
         self._in_step &= streams
         current = list(self._in_step)
         lost = self._write(
@@ -108,7 +109,7 @@ class Writer:
             ]
         )
         self._in_step -= lost
-        self._catch_up(streams - self._in_step)
+        self._catch_up(streams - self._in_step - self._left)
 
     def replace(self, text: str) -> None:
         """Put `text` in the place of everything this generation's own readers hold."""
@@ -165,11 +166,15 @@ class Writer:
             log.warning("stream_unavailable", generation=str(self.generation), error=str(error))
             metrics.STAGE_ERRORS.labels(stage="stream").inc()
             return {entry[0] for entry in entries}
-        return {
-            entry[0]
+        failed = {
+            entry[0]: result
             for entry, result in zip(entries, results, strict=True)
             if result is None or isinstance(result, Exception)
         }
+        # An id that is too small: somebody else has written there.
+        refused = {stream for stream, error in failed.items() if isinstance(error, redis.ResponseError)}
+        self._left |= refused - {self.generation}
+        return set(failed)
 
 
 def deliver(generation: UUID, pieces: list[str]) -> None:

@@ -4,6 +4,7 @@ const FIRST_DELAY = 400; // ms
 const LONGEST_DELAY = 15_000;
 const PING_EVERY = 20_000;
 const DEAD_AFTER = 45_000; // two pings and a half without a word
+const OPENS_WITHIN = 10_000; // a network that swallows packets would have the browser wait for minutes
 const SETTLED_AFTER = 4_000; // a connection that lived this long resets the delay
 
 /** Events: "open"; "frame" (detail: the frame); "state" (detail: {state, failures}). */
@@ -19,10 +20,14 @@ export class Connection extends EventTarget {
 
   start() {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-    this.#socket = new WebSocket(`${scheme}//${location.host}/ws/chat/`);
-    this.#socket.addEventListener("open", () => this.#opened());
-    this.#socket.addEventListener("message", (event) => this.#heard(event.data));
-    this.#socket.addEventListener("close", () => this.#closed());
+    const socket = new WebSocket(`${scheme}//${location.host}/ws/chat/`);
+    this.#socket = socket;
+    // One that was given up closes much later, when another is long in its place.
+    const present = (act) => (event) => socket === this.#socket && act(event);
+    socket.addEventListener("open", present(() => this.#opened()));
+    socket.addEventListener("message", present((event) => this.#heard(event.data)));
+    socket.addEventListener("close", present(() => this.#closed()));
+    setTimeout(present(() => socket.readyState === WebSocket.CONNECTING && this.#drop()), OPENS_WITHIN);
     this.#announce("connecting");
   }
 
@@ -43,6 +48,7 @@ export class Connection extends EventTarget {
 
   /** Doesn't wait for the next try: the network is back, or the person asked. */
   hurry() {
+    if (this.isOpen) this.#beat();
     if (this.#ended || !this.#retry) return;
     clearTimeout(this.#retry);
     this.#retry = 0;

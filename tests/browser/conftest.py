@@ -11,7 +11,7 @@ from tests.browser.troubles import Troubles
 from tests.stack import Stack
 
 # A busy machine with two cores, and a model that may have to be waited for.
-PATIENCE_MS = 8_000
+PATIENCE_MS = 45_000
 expect.set_options(timeout=PATIENCE_MS)
 
 NewContext = Callable[..., BrowserContext]

@@ -11,7 +11,7 @@ from tests.stack import Stack
 # In this time the model writes a few words. An answer has more of them here.
 _BURST_SECONDS = 0.12
 _LOOK_SECONDS = 0.15
-_PATIENCE_SECONDS = 30
+_PATIENCE_SECONDS = 45
 
 
 @contextmanager

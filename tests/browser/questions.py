@@ -1,10 +1,13 @@
-"""Questions, each asked by one test only, so that what the cache holds of one test is nothing to another."""
+"""Questions for the real model. The tables are emptied after each test, so that they may come round again,
+but within a test none comes twice."""
+
+from itertools import cycle
 
 from tests.websocket.questions import long
 
 __all__ = ["long", "short"]
 
-_COUNTRIES = iter(
+_COUNTRIES = cycle(
     "France Germany Sweden Finland Portugal Hungary Belgium Bulgaria Romania Croatia Serbia Iceland Jordan "
     "Lebanon Nepal Mongolia Vietnam Thailand Malaysia Indonesia Mexico Argentina Colombia Bolivia".split()
 )

@@ -1,7 +1,9 @@
 """An answer goes on whatever becomes of the page that asked for it, and ends when it is told to."""
 
+import signal
+
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, WebSocket, expect
 
 from chat.models import Message
 from tests.browser import questions
@@ -94,6 +96,26 @@ def test_the_server_goes_away_in_the_middle_of_an_answer(
     assert answer.source.startswith(before)
     expect(chat.field).to_have_value("Typed meanwhile")
     expect(chat.questions).to_have_count(1)
+
+
+def test_a_server_that_hangs_is_noticed_and_left(page: Page, stack: Stack, troubles: Troubles) -> None:
+    troubles.allow("WebSocket connection to")
+    sockets: list[WebSocket] = []
+    page.on("websocket", lambda socket: sockets.append(socket))
+    page.clock.install()
+    chat = Chat(page, stack.url).open()
+    chat.ask(questions.short())
+    stack.kill("web", signal.SIGSTOP)
+    try:
+        page.clock.run_for(80_000)  # the page's time: pings, the verdict, a try that leads to nothing
+        expect(chat.status).to_contain_text("No connection.")
+    finally:
+        stack.kill("web", signal.SIGCONT)
+    page.clock.run_for(60_000)
+    page.clock.resume()
+    expect(chat.status).to_be_hidden()
+    chat.ask(questions.short())
+    assert [socket.is_closed() for socket in sockets].count(False) == 1
 
 
 def test_what_is_sent_without_a_server_arrives_once_when_it_is_back(

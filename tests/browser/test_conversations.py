@@ -84,6 +84,24 @@ def test_searching_finds_titles_questions_and_answers(chat: Chat) -> None:
     expect(links).to_have_text(["Ships", "Bread"])
 
 
+def test_of_a_long_conversation_the_end_comes_first(chat: Chat) -> None:
+    talk = Written(guest_of(chat.page.context), "Long")
+    for number in range(55):
+        talk.turn(f"Question {number}", f"Answer {number}")
+    chat.open_conversation(talk.id)
+    expect(chat.questions).to_have_count(50)
+    expect(chat.answer().body).to_be_in_viewport()
+    chat.page.locator("#scroller").evaluate("it => it.scrollTo(0, 0)")
+    jump = chat.page.get_by_role("button", name="Jump to the latest")
+    expect(jump).to_be_visible()
+    chat.page.get_by_role("link", name="Show 10 earlier messages").click()
+    expect(chat.questions).to_have_count(55)
+    expect(chat.question(0)).to_contain_text("Question 0")
+    jump.click()
+    expect(chat.answer().body).to_be_in_viewport()
+    expect(jump).to_be_hidden()
+
+
 def test_exports_are_downloaded(chat: Chat) -> None:
     talk = Written(guest_of(chat.page.context), "Tea: a/b").turn("How is tea made?", "With *hot* water.")
     chat.open_conversation(talk.id)

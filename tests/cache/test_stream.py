@@ -101,3 +101,16 @@ def test_any_text_survives(text: str) -> None:
     writer = stream.Writer(uuid.uuid4())
     writer.append([text])
     assert stream.text_until(writer.generation) == text
+
+
+def test_a_leader_leaves_the_stream_of_who_computes_for_itself() -> None:
+    """Between leaving a leader and the leader's noticing it, both write to the follower's stream."""
+    leader, follower = stream.Writer(uuid.uuid4()), uuid.uuid4()
+    leader.append(["led "], {follower})
+    own = stream.Writer(follower)
+    own.append(["own "])
+    leader.append(["by ", "another"], {follower})
+    leader.append([" still"], {follower})
+    own.append(["words"])
+    assert stream.text_until(follower) == own.text == "own words"
+    assert stream.text_until(leader.generation) == leader.text == "led by another still"

@@ -10,7 +10,7 @@ from chat.models import Message
 from inference.models import Entry, Wording
 from tests.faults.conftest import ALIAS, SETTINGS, FragileStack
 from tests.websocket import questions, records
-from tests.websocket.client import Answer, guest, stack_client
+from tests.websocket.client import Answer, Tab, guest, stack_client
 from tests.websocket.freezing import frozen
 
 # Silence, then the reaper's round or the reader's own look, whichever comes first; and a busy machine.
@@ -32,9 +32,9 @@ async def test_the_model_dies_in_the_middle_of_an_answer(fragile: FragileStack) 
         assert answer.done and answer.done.status == "interrupted"
         row = await records.generation(accepted.generation)
         assert row.text == answer.text and row.text and row.status == "interrupted"
-        assert not await records.look(
-            Wording.objects.using(ALIAS).filter(question=question).exists
-        ), "nothing of it is kept"
+        assert not await records.look(Wording.objects.using(ALIAS).filter(question=question).exists), (
+            "nothing of it is kept"
+        )
 
         fragile.restart("generate")
         again = await chat.request("message.regenerate", message=accepted.reply)
@@ -107,7 +107,7 @@ async def test_the_web_dies_in_the_middle_of_an_answer(fragile: FragileStack) ->
 async def test_nobody_is_there_to_compute(fragile: FragileStack) -> None:
     async with stack_client(fragile) as chat:
         fragile.kill("generate", signal.SIGTERM)  # it signs off
-        await fails(chat_text=questions.long(), code="engine_unavailable", chat=chat)
+        await fails(chat, questions.long(), "engine_unavailable")
 
 
 async def test_there_is_no_model(fragile: FragileStack, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -116,7 +116,7 @@ async def test_there_is_no_model(fragile: FragileStack, tmp_path_factory: pytest
     async with stack_client(fragile) as chat:
         fragile.restart_with("answer", MODEL_DIR=nothing)
         fragile.restart_with("generate", MODEL_DIR=nothing)
-        accepted = await fails(chat_text=question, code="engine_unavailable", chat=chat)
+        accepted = await fails(chat, question, "engine_unavailable")
         fragile.mend()
         again = await chat.request("message.regenerate", message=accepted.reply)
         answer = await chat.whole(again.generation)
@@ -129,24 +129,21 @@ async def test_the_queue_is_full(fragile: FragileStack) -> None:
             waiting = [await chat.say(questions.long()) for _ in range(int(SETTINGS["QUEUE_LIMIT"]))]
             for one in waiting:
                 await records.eventually(lambda pk=one.generation: records.is_waiting(pk))
-            await fails(chat_text=questions.long(), code="busy", chat=late)
+            await fails(late, questions.long(), "busy")
             for one in waiting:
                 await chat.send("generation.stop", generation=one.generation, seen=0)
                 await chat.whole(one.generation)
         await late.hear(questions.short())
 
 
-async def fails(chat_text: str, code: str, chat: object) -> protocol.Accepted:
+async def fails(chat: Tab, text: str, code: str) -> protocol.Accepted:
     """Ask what can't be answered now: that is said, it may be tried again, and the question is kept."""
-    from tests.websocket.client import Tab
-
-    assert isinstance(chat, Tab)
-    accepted = await chat.say(chat_text, client_id=f"for-{code}")
+    accepted = await chat.say(text, client_id=f"for-{code}")
     error = await chat.expect(protocol.Error)
     assert (error.code, error.retryable, error.client_id) == (code, True, f"for-{code}")
     answer = await chat.whole(accepted.generation)
     assert answer.done and answer.done.status == "failed"
     kept = await records.look(lambda: Message.objects.using(ALIAS).get(pk=accepted.message))
-    assert kept.text == chat_text
-    assert not await records.look(Entry.objects.using(ALIAS).filter(wordings__question=chat_text).exists)
+    assert kept.text == text
+    assert not await records.look(Entry.objects.using(ALIAS).filter(wordings__question=text).exists)
     return accepted

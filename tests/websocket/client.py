@@ -1,5 +1,6 @@
 """A person's browser without the browser: a session cookie, and tabs with a websocket each."""
 
+import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -16,7 +17,7 @@ from chat import protocol
 from tests.stack import Stack
 
 # A busy machine with two cores, and a model that may have to be waited for.
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 F = TypeVar("F", bound=protocol.Frame)
 
 _server_frame: TypeAdapter[Any] = TypeAdapter(protocol.ServerFrame)
@@ -156,7 +157,7 @@ class Person:
         headers = {"Cookie": cookies} if cookies else {}
         async with connect(
             self.stack.ws_url,
-            origin=self.stack.url if origin is None else origin,  # type: ignore[arg-type]
+            origin=self.stack.url if origin is None else origin,
             additional_headers=headers,
             proxy=None,
             close_timeout=1,  # frames that nobody read would hold up the farewell
@@ -202,8 +203,6 @@ async def stack_client(stack: Stack) -> AsyncIterator[Tab]:
 
 @asynccontextmanager
 async def _deadline(seconds: float, tab: Tab) -> AsyncIterator[None]:
-    import asyncio
-
     try:
         async with asyncio.timeout(seconds):
             yield

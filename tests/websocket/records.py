@@ -19,7 +19,7 @@ database = "default"  # the alias; other stacks than the suite's have one of the
 
 async def look(query: Callable[[], T]) -> T:
     """What `query` finds; its connection is given back at once."""
-    return await database_sync_to_async(query, thread_sensitive=False)()  # type: ignore[no-any-return]
+    return await database_sync_to_async(query, thread_sensitive=False)()
 
 
 def generations() -> QuerySet[Generation]:

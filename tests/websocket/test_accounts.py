@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat import protocol
+from chat.models import Conversation
 from tests.stack import Stack
 from tests.websocket import questions, records
 from tests.websocket.client import guest, stranger
@@ -40,8 +41,6 @@ async def test_who_logs_in_is_the_account_in_new_sockets(stack: Stack, account: 
         async with person.tab() as tab:
             accepted = await tab.say(questions.short())
             await tab.whole(accepted.generation)
-        from chat.models import Conversation
-
         owner = await records.look(
             lambda: Conversation.objects.values_list("user__username", "guest").get(pk=accepted.conversation)
         )

@@ -1,9 +1,14 @@
 """Frames that ask: message.send, message.edit, message.regenerate; and what comes back."""
 
+import asyncio
+import time
 from uuid import UUID, uuid4
+
+from django.db import transaction
 
 from chat import protocol
 from chat.models import Message
+from inference import service
 from inference.models import Generation
 from tests.stack import Stack
 from tests.websocket import questions, records
@@ -133,11 +138,6 @@ async def test_ping(stack: Stack) -> None:
 
 async def test_nothing_is_worked_on_before_it_is_committed(stack: Stack) -> None:
     """A task that starts before its row is there finds nothing; only the reaper would send it again."""
-    import time
-
-    from django.db import transaction
-
-    from inference import service
 
     def ask_slowly() -> Generation:
         with transaction.atomic():
@@ -152,8 +152,6 @@ async def test_nothing_is_worked_on_before_it_is_committed(stack: Stack) -> None
 
 async def test_an_idle_socket_stays(stack: Stack) -> None:
     """For longer than a read waits at Valkey: what runs out there must not end the socket."""
-    import asyncio
-
     async with guest(stack) as person, person.tab() as tab:
         await asyncio.sleep(12)
         assert await tab.is_open()

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from chat import protocol
@@ -68,9 +69,7 @@ def send(**fields: Any) -> dict[str, Any]:
     ],
     ids=lambda value: json.dumps(value)[:60] if not isinstance(value, str) else value,
 )
-async def test_a_frame_that_makes_no_sense(
-    chat: Tab, frame: Any, code: str, client_id: str | None
-) -> None:
+async def test_a_frame_that_makes_no_sense(chat: Tab, frame: Any, code: str, client_id: str | None) -> None:
     await chat.send_raw(json.dumps(frame))
     error = await chat.expect(protocol.Error)
     assert (error.code, error.retryable) == (code, False)
@@ -144,8 +143,6 @@ class OnlyWeb(Stack):
 
 @pytest.fixture
 def strict(stack: Stack, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
-    from django.db import connection
-
     environ = {"MAX_MESSAGES_PER_MINUTE": "20"}
     running = OnlyWeb(
         str(connection.settings_dict["NAME"]), tmp_path, services_of(request.config).embedded, environ

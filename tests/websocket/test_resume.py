@@ -49,9 +49,7 @@ async def test_whoever_holds_more_than_there_is_gets_all_of_it(stack: Stack) -> 
         await second.resume(accepted.generation, 1_000_000, "from another world")
         snapshot = await second.expect(protocol.Snapshot, within=10, generation=accepted.generation)
         assert snapshot.text and "another world" not in snapshot.text
-        assert (await second.whole(accepted.generation)).text == (
-            await first.whole(accepted.generation)
-        ).text
+        assert (await second.whole(accepted.generation)).text == (await first.whole(accepted.generation)).text
 
 
 async def test_a_reload_in_the_middle(stack: Stack) -> None:
@@ -107,18 +105,22 @@ async def test_a_lost_stream_is_written_anew(stack: Stack) -> None:
 
 
 async def test_two_tabs_show_the_same_answer_growing(stack: Stack) -> None:
-    async with guest(stack) as person, person.tab() as one, person.tab() as other:
-        async with stack_client(stack) as somebody_else:
-            accepted = await one.say(questions.long())
-            heard = await other.expect(protocol.Accepted)
-            assert heard == accepted
-            await other.resume(heard.generation)
-            await other.first_words(heard.generation)
-            growing: Answer = other.answers[heard.generation]
-            assert growing.done is None and growing.text
-            assert (await other.whole(heard.generation)).text == (await one.whole(accepted.generation)).text
-            assert growing.deltas
-            assert await somebody_else.is_open() and not somebody_else.frames
+    async with (
+        guest(stack) as person,
+        person.tab() as one,
+        person.tab() as other,
+        stack_client(stack) as somebody_else,
+    ):
+        accepted = await one.say(questions.long())
+        heard = await other.expect(protocol.Accepted)
+        assert heard == accepted
+        await other.resume(heard.generation)
+        await other.first_words(heard.generation)
+        growing: Answer = other.answers[heard.generation]
+        assert growing.done is None and growing.text
+        assert (await other.whole(heard.generation)).text == (await one.whole(accepted.generation)).text
+        assert growing.deltas
+        assert await somebody_else.is_open() and not somebody_else.frames
 
 
 async def test_the_socket_answers_while_an_answer_is_under_way(stack: Stack) -> None:
