@@ -111,14 +111,27 @@ _OUTCOME = (
 )
 
 
+# Written once here, since the ORM takes longer to put twenty columns together than Postgres to store them.
+_FINISH = f"""
+    UPDATE inference_generation SET {", ".join(f"{column} = %s" for column in _OUTCOME)}
+    WHERE id = %s AND status = %s AND claimed_by = %s
+"""
+
+
 def _write_outcome(generation: Generation) -> bool:
-    values = {column: getattr(generation, column) for column in _OUTCOME}
+    values = [getattr(generation, column) for column in _OUTCOME]
+    with connection.cursor() as cursor:
+        cursor.execute(_FINISH, [*values, generation.pk, Status.RUNNING, generation.claimed_by])
+        return bool(cursor.rowcount)
+
+
+def _write_outcome_at_last(generation: Generation) -> bool:
     try:
-        return bool(_mine(generation).update(**values))
+        return _write_outcome(generation)
     except IntegrityError:
         # The entry it was served from was deleted in this very moment. The answer was given all the same.
         generation.entry_id = generation.wording_id = None
-        return bool(_mine(generation).update(**values | {"entry_id": None, "wording_id": None}))
+        return _write_outcome(generation)
 
 
 def finish(generation: Generation, status: Status) -> bool:
@@ -127,7 +140,7 @@ def finish(generation: Generation, status: Status) -> bool:
     generation.status = status
     generation.total_ms = milliseconds_since(generation)
     generation.finished_at = timezone.now()
-    ended = persist(lambda: _write_outcome(generation))
+    ended = persist(lambda: _write_outcome_at_last(generation))
     if ended:
         metrics.ANSWERS.labels(served_by=generation.served_by or "none", status=status).inc()
         if generation.first_token_ms is not None:

@@ -66,7 +66,7 @@ def run_engine(generation: Generation) -> Run:
         if run.first_token_at is None:
             run.first_token_at = timezone.now()
             generation.first_token_ms = claims.milliseconds_since(generation)
-        run.writer.append([event.text], run.followers)
+        run.writer.append([event.text.replace("\x00", "")], run.followers)  # Postgres stores no NUL
     run.stopped_at = stream.stop_requested(generation.pk)
     return run
 

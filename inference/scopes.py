@@ -24,6 +24,7 @@ def current() -> Scope:
         "sampling": {"temperature": settings.TEMPERATURE, "max_tokens": settings.MAX_TOKENS},
     }
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    # Asked each time (0.3 ms): a row remembered by a process may have been flushed, or restored otherwise.
-    scope, _ = Scope.objects.get_or_create(hash=digest, defaults=parts)
-    return scope
+    # Asked each time: a row remembered by a process may have been flushed, or restored otherwise.
+    for scope in Scope.objects.raw("SELECT * FROM inference_scope WHERE hash = %s", [digest]):
+        return scope
+    return Scope.objects.get_or_create(hash=digest, defaults=parts)[0]

@@ -10,7 +10,7 @@ import uvicorn
 
 # Time for answers under way; a browser reconnects by itself, and what it was shown is in the database.
 _LEAVE_SECONDS = 3
-# A frame over the protocol's 64 KiB gets an error frame, so it has to be read; one over this closes the socket.
+# A frame over the protocol's 64 KiB gets an error frame, so it is read; one over this closes the socket.
 _LARGEST_FRAME = 16 * 1024 * 1024
 
 
