@@ -22,6 +22,7 @@ from .tails import Tails
 log = structlog.get_logger(__name__)
 
 UNAUTHENTICATED = 4401
+RESTART = 1012  # come again
 
 
 async def in_thread(function: Any, *arguments: Any) -> Any:
@@ -33,7 +34,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
     """One browser tab. No handler waits for an answer: each open generation has a task of its own."""
 
     owner: Owner
-    owner_group: str
 
     async def connect(self) -> None:
         await self.accept()
@@ -46,14 +46,14 @@ class ChatConsumer(AsyncWebsocketConsumer):
             )
             await self.close(UNAUTHENTICATED)
             return
-        self.owner, self.owner_group = owner, f"owner.{owner.key}"
+        self.owner = owner
         await self.join_group()
 
     async def disconnect(self, code: int) -> None:
         self.tails.end()
         if hasattr(self, "owner"):
             try:
-                await self.channel_layer.group_discard(self.owner_group, self.channel_name)
+                await self.channel_layer.group_discard(self.owner.group, self.channel_name)
             except (RedisError, OSError) as error:
                 log.warning("group_unavailable", error=str(error))
 
@@ -132,7 +132,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def join_group(self) -> None:
         try:
-            await self.channel_layer.group_add(self.owner_group, self.channel_name)
+            await self.channel_layer.group_add(self.owner.group, self.channel_name)
         except (RedisError, OSError) as error:
             log.warning("group_unavailable", error=str(error))
 
@@ -144,11 +144,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
             "sender": self.channel_name,
         }
         try:
-            if not await self.channel_layer.is_alone(self.owner_group):
-                await self.channel_layer.group_send(self.owner_group, message)
+            if not await self.channel_layer.is_alone(self.owner.group):
+                await self.channel_layer.group_send(self.owner.group, message)
         except (RedisError, OSError) as error:
             log.warning("group_unavailable", error=str(error))
 
     async def owner_frame(self, message: dict[str, str]) -> None:
         if message["sender"] != self.channel_name:
             await self.send(text_data=message["frame"])
+
+    async def owner_left(self, message: dict[str, str]) -> None:
+        """This person signed out, or up: whoever is there now connects again."""
+        await self.close(RESTART)

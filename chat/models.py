@@ -22,6 +22,11 @@ class Owner:
         """One string for rate limits, groups and idempotency."""
         return f"user-{self.user_id}" if self.user_id is not None else f"guest-{self.guest}"
 
+    @property
+    def group(self) -> str:
+        """The channel layer's group of all sockets of this person."""
+        return f"owner.{self.key}"
+
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def owned_by(self, owner: Owner) -> Self:

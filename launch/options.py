@@ -41,7 +41,7 @@ class Options:
             host=_host(environ),
             port=_number(environ, "PORT", 8000, 1, 65535),
             web_processes=_number(environ, "WEB_PROCESSES", 1, 1, 64),
-            answer_concurrency=_number(environ, "ANSWER_CONCURRENCY", 8, 1, 256),
+            answer_concurrency=_number(environ, "ANSWER_CONCURRENCY", 4, 1, 256),
             generate_concurrency=_number(environ, "GENERATE_CONCURRENCY", 2, 1, 256),
             settings_module=environ.get("DJANGO_SETTINGS_MODULE") or "config.settings.local",
         )

@@ -13,7 +13,7 @@ from launch.embedded import Embedded
 from launch.health import missing
 from launch.options import REPOSITORY
 from launch.process import wait_until
-from launch.programs import beat, web, worker
+from launch.programs import beat, python, web, worker
 
 _READY_SECONDS = 120
 _STOP_SECONDS = 10
@@ -112,7 +112,7 @@ class Stack:
     def _spawn(self, name: str) -> None:
         with (self.logs / f"{name}.log").open("ab") as log:
             self._processes[name] = subprocess.Popen(
-                self._commands[name],
+                [*python("-m", "launch.tether"), *self._commands[name]],  # none outlives a killed suite
                 stdin=self._listener.fileno() if name == "web" else subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

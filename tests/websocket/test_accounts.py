@@ -4,8 +4,10 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
+from websockets.exceptions import ConnectionClosed
 
 from chat import protocol
+from chat.consumers import RESTART
 from chat.models import Conversation
 from tests.stack import Stack
 from tests.websocket import questions, records
@@ -45,3 +47,14 @@ async def test_who_logs_in_is_the_account_in_new_sockets(stack: Stack, account: 
             lambda: Conversation.objects.values_list("user__username", "guest").get(pk=accepted.conversation)
         )
         assert owner == (account[0], None)
+
+
+async def test_a_socket_ends_with_who_opened_it(stack: Stack, account: tuple[str, str]) -> None:
+    """It would go on as the guest, whose conversations are the account's by now."""
+    async with guest(stack) as person, person.tab() as tab:
+        await person.log_in(*account)
+        with pytest.raises(ConnectionClosed) as closed:
+            await tab.expect(protocol.Pong)
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == RESTART
+        async with person.tab() as after:
+            assert (await after.hear(questions.short())).text
