@@ -1,4 +1,4 @@
-"""Signing up, in and out: what becomes of a guest's conversations, and of sockets opened as somebody else."""
+"""Signing up, in and out: what becomes of a guest's conversations, and of an account's open sockets."""
 
 from typing import Any
 from uuid import UUID
@@ -21,11 +21,10 @@ log = structlog.get_logger(__name__)
 @receiver(user_logged_in)
 def _adopt(sender: object, request: HttpRequest, user: Any, **_: object) -> None:
     """A guest who signs up or logs in keeps the conversations of this browser. allauth logs in whoever has
-    just signed up, so that this one signal covers both."""
+    just signed up, so that this one signal covers both. The guest's other tabs notice and load anew."""
     guest = request.session.pop(GUEST_KEY, None) if hasattr(request, "session") else None
     if guest:
         adopt_guest(UUID(guest), Owner(user_id=user.pk))
-        _close_sockets(Owner(guest=UUID(guest)))
 
 
 @receiver(user_logged_out)
@@ -35,7 +34,7 @@ def _leave(sender: object, user: Any, **_: object) -> None:
 
 
 def _close_sockets(owner: Owner) -> None:
-    """A socket is opened as somebody and stays so; those who are still that person connect again."""
+    """A socket is opened as somebody and stays so. Another browser that is still signed in connects again."""
     try:
         async_to_sync(get_channel_layer().group_send)(owner.group, {"type": "owner.left"})
     except (RedisError, OSError) as error:

@@ -154,5 +154,5 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self.send(text_data=message["frame"])
 
     async def owner_left(self, message: dict[str, str]) -> None:
-        """This person signed out, or up: whoever is there now connects again."""
+        """This person signed out somewhere: who is still signed in connects again."""
         await self.close(RESTART)

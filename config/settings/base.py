@@ -85,7 +85,7 @@ DATABASES["default"]["CONN_MAX_AGE"] = 0
 DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "min_size": 1,
     "max_size": env.int("DATABASE_POOL", default=16),
-    "timeout": 4,  # then the person is told, and the page sends the text again
+    "timeout": 10,
 }
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Prepared statements: planning took Postgres 1.4 of the 3.6 ms that one question cost it.

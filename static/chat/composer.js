@@ -5,7 +5,6 @@ import { byId, lengthOf, page, say } from "./page.js";
 import { read, write } from "./store.js";
 
 const NEAR_LIMIT = 1_000; // characters left from which on they are counted down
-const SAVE_AFTER = 200; // ms
 
 /** Whether Enter is part of writing a word: an input method is choosing characters. */
 export function isComposing(event) {
@@ -24,7 +23,6 @@ export class Composer {
   #counter = byId("counter");
   #hint = byId("hint-text");
   #usualHint = [...this.#hint.childNodes];
-  #timer = 0;
   #left = page.maxChars;
   /** Set by the page: why nothing can be sent just now ("" if it can), and what sends. */
   blockedBy = () => "";
@@ -38,7 +36,6 @@ export class Composer {
     });
     this.#area.addEventListener("keydown", (event) => this.#key(event));
     this.#area.addEventListener("input", () => this.#typed());
-    addEventListener("pagehide", () => this.#save());
     this.#measure();
     growToFit(this.#area);
   }
@@ -88,10 +85,8 @@ export class Composer {
     if (reason) announce(reason);
     if (!text.trim() || this.#left < 0 || reason) return;
     this.#area.value = "";
-    clearTimeout(this.#timer);
     this.submit(text.toWellFormed?.() ?? text); // in the outbox from here on, and the draft may go
     this.#typed();
-    this.#save();
   }
 
   /** The line under the field: `reason`, or what it usually says. */
@@ -103,11 +98,7 @@ export class Composer {
   #typed() {
     growToFit(this.#area);
     this.#measure();
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#save(), SAVE_AFTER);
-  }
-
-  #save() {
+    // At once: a tab may be closed, or the same chat opened in another one, at any moment.
     write(this.#draft, this.#area.value);
   }
 

@@ -35,7 +35,6 @@ export function watch(name, changed) {
 export function settleOwner() {
   quietly(() => {
     const before = JSON.parse(localStorage.getItem(WHO) ?? "null");
-    localStorage.setItem(WHO, JSON.stringify({ tag: page.owner, guest: page.guest }));
     const carried = before?.guest && !page.guest;
     for (const key of Object.keys(localStorage)) {
       if (!key.startsWith(PREFIX) || key === WHO || key.startsWith(own(""))) continue;
@@ -44,6 +43,8 @@ export function settleOwner() {
       if (wanted) localStorage.setItem(own(name), localStorage.getItem(key));
       localStorage.removeItem(key);
     }
+    // Last: it has the other tabs load anew, and clear away what had not been carried over by then.
+    localStorage.setItem(WHO, JSON.stringify({ tag: page.owner, guest: page.guest }));
   });
 }
 

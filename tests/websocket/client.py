@@ -166,17 +166,17 @@ class Person:
             yield Tab(socket)
 
     async def log_in(self, username: str, password: str) -> None:
-        await self.http.get("/accounts/login/")
-        answer = await self.http.post(
-            "/accounts/login/",
-            data={
-                "login": username,
-                "password": password,
-                "csrfmiddlewaretoken": self.http.cookies["csrftoken"],
-            },
-            headers={"Referer": f"{self.stack.url}/accounts/login/"},
-        )
-        assert answer.url.path == "/", f"{username} was not logged in: {answer.url}"
+        await self._submit("/accounts/login/", login=username, password=password)
+
+    async def log_out(self) -> None:
+        await self._submit("/accounts/logout/")
+
+    async def _submit(self, path: str, **fields: str) -> None:
+        await self.http.get(path)
+        token = {"csrfmiddlewaretoken": self.http.cookies["csrftoken"]}
+        referrer = {"Referer": f"{self.stack.url}{path}"}
+        answer = await self.http.post(path, data=fields | token, headers=referrer)
+        assert answer.url.path != path, f"The form at {path} was not accepted."
 
 
 @asynccontextmanager
