@@ -1,0 +1,3 @@
+from tests.engines.conftest import model_dir
+
+__all__ = ["model_dir"]
