@@ -83,17 +83,13 @@ def _makes_way(generation: Generation, shared: bool) -> bool:
     for rival in rivals.exclude(state=State.FROZEN):
         entry, same = rival.entry, rival.entry.answer == generation.text
         over = entry.state == State.FROZEN or entry.expires_at <= timezone.now()
-        if rival.state == State.REJECTED or entry.state == State.REJECTED:
+        if State.REJECTED in (rival.state, entry.state):
             if same:
                 return False
-        elif rival.state == State.SUSPECT and not over:
-            if same:
-                return False  # doubted, and said again in the same words: that proves nothing
+        elif over or (rival.state == State.SUSPECT and not same):
             superseded.append(rival)
-        elif not over:
-            return False
         else:
-            superseded.append(rival)
+            return False  # it stands; or was doubted, and the same words again prove nothing
     freeze_wordings(superseded)
     return True
 
