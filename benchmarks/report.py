@@ -30,6 +30,11 @@ def target(name: str, value: float, goal: str, holds: bool) -> dict[str, Any]:
     return {"name": name, "value": round(value, 2), "goal": goal, "holds": holds}
 
 
+def unmeasured(name: str, goal: str, why: str) -> dict[str, Any]:
+    """A target of which this run can't say whether it holds."""
+    return {"name": name, "value": None, "goal": goal, "holds": None, "why": why}
+
+
 def machine() -> dict[str, Any]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
@@ -69,4 +74,8 @@ def show(result: dict[str, Any], as_json: bool, lines: Callable[[dict[str, Any]]
     for line in lines(result["measured"]):
         print(line)
     for one in result["targets"]:
-        print(f"{'holds' if one['holds'] else 'FALLS SHORT':12}{one['name']}: {one['value']} ({one['goal']})")
+        print(f"{_verdict(one):14}{one['name']}: {one.get('why') or one['value']} ({one['goal']})")
+
+
+def _verdict(target: dict[str, Any]) -> str:
+    return {None: "not measured", True: "holds", False: "FALLS SHORT"}[target["holds"]]

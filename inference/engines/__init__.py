@@ -4,41 +4,71 @@
 answer without loading it.
 """
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from inference.engines.base import Engine, Identity
 
-__all__ = ["UnknownEngine", "create_engine", "identity"]
-
-_NOT_BUILT = ("vllm", "openai")
+__all__ = ["KINDS", "UnknownEngine", "create_engine", "identity"]
 
 
 class UnknownEngine(ValueError):
-    """No engine of that name can be built here."""
+    """There is no engine of that name."""
 
 
 def create_engine(kind: str, **options: Any) -> Engine:
-    """The engine `kind` with its own options (for "torch": see TorchEngine). Takes seconds: it loads the
-    model. Raises UnknownEngine, EngineUnavailable when the model isn't in place, TypeError for an option
-    the engine doesn't have."""
-    _check(kind)
+    """The engine `kind` with its own options: see TorchEngine, VllmEngine and OpenAIEngine. May take seconds:
+    it loads the model. Raises UnknownEngine, EngineUnavailable when the model or a library isn't in place,
+    TypeError for an option the engine doesn't have, ValueError for one it can't use."""
+    return _known(_BUILDERS, kind)(**options)
+
+
+def identity(kind: str, **options: Any) -> Identity:
+    """What `create_engine(kind, **options).identity()` would say, without loading a model or asking a server
+    (milliseconds); options that don't matter to it are let pass. Raises UnknownEngine, EngineUnavailable."""
+    return _known(_IDENTITIES, kind)(**options)
+
+
+def _torch(**options: Any) -> Engine:
     from inference.engines.torch import TorchEngine
 
     return TorchEngine(**options)
 
 
-def identity(kind: str, *, model_dir: Path | str, dtype: str = "bfloat16") -> Identity:
-    """What `create_engine(kind, ...).identity()` would say, from the files alone (milliseconds, no torch).
-    Raises UnknownEngine, EngineUnavailable."""
-    _check(kind)
+def _vllm(**options: Any) -> Engine:
+    from inference.engines.vllm import VllmEngine
+
+    return VllmEngine(**options)
+
+
+def _openai(**options: Any) -> Engine:
+    from inference.engines.openai import OpenAIEngine
+
+    return OpenAIEngine(**options)
+
+
+def _of_files(*, model_dir: Any, dtype: str = "bfloat16", **_: Any) -> Identity:
     from inference.engines.weights import read_identity
 
     return read_identity(model_dir, dtype)
 
 
-def _check(kind: str) -> None:
-    if kind in _NOT_BUILT:
-        raise UnknownEngine(f"The engine {kind!r} isn't built yet; use 'torch'.")
-    if kind != "torch":
-        raise UnknownEngine(f"There is no engine {kind!r}; the one there is: 'torch'.")
+def _of_address(*, base_url: str, model: str, **_: Any) -> Identity:
+    from inference.engines.openai import identity as served
+
+    return served(base_url, model)
+
+
+_BUILDERS: dict[str, Callable[..., Engine]] = {"torch": _torch, "vllm": _vllm, "openai": _openai}
+_IDENTITIES: dict[str, Callable[..., Identity]] = {
+    "torch": _of_files,
+    "vllm": _of_files,
+    "openai": _of_address,
+}
+KINDS = tuple(_BUILDERS)
+
+
+def _known(table: dict[str, Callable[..., Any]], kind: str) -> Callable[..., Any]:
+    if kind not in table:
+        raise UnknownEngine(f"There is no engine {kind!r}; there are {', '.join(map(repr, KINDS))}.")
+    return table[kind]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass, field
 from typing import Literal, Protocol
 
+from inference.kv.snapshot import Snapshot
 from inference.understanding.turns import Turn, Turns
 
 __all__ = [
@@ -77,13 +78,15 @@ def _never() -> bool:
 class Request:
     """One question to an engine. `turns`: system prompt first (if any), the user's question last.
     `cancelled` is asked before every chunk of the prompt and every token, from the thread that reads the
-    stream; what it raises ends the stream. `cache_salt` keeps computed state of different scopes apart."""
+    stream; what it raises ends the stream. `cache_salt` keeps computed state of different scopes apart.
+    `session` ("" for none) says which conversation will come back for it."""
 
     id: str
     turns: Turns
     sampling: Sampling = field(default_factory=Sampling)
     cancelled: Callable[[], bool] = _never
     cache_salt: str = ""
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,15 @@ class Engine(Protocol):
         """Forgets all computed state that was kept for reuse; running streams go on."""
         ...
 
+    def end_session(self, session: str) -> None:
+        """Nobody comes back for this session: what is kept for it alone may go first. One that isn't known is
+        no error; an engine that keeps nothing by session does nothing."""
+        ...
+
     def kv_report(self) -> dict[str, int]:
         """Counts and bytes of the keys and values held now."""
+        ...
+
+    def kv_snapshot(self) -> Snapshot:
+        """Who holds them, for people to look at. Raises EngineUnavailable when it can't be told now."""
         ...

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from inference.understanding.turns import Turn, Turns
+from inference.understanding.window import cuts
+from inference.understanding.window import exchanges as exchanges_of
 
 Count = Callable[[Turns], int]
 """Tokens of a whole prompt made of these turns."""
@@ -11,6 +13,8 @@ Count = Callable[[Turns], int]
 CUT_MARK = "\n[…]\n"
 # The start of a long paste says what it is, its end usually asks: both stay, the start a little more.
 HEAD_SHARE = 0.6
+# Exchanges that don't fit go by as many at once: the prompts between two cuts begin alike.
+CUT_STEP = 4
 # A question cut to fewer characters than this says nothing; the system prompt is what has to shrink then.
 LEAST_QUESTION = 32
 
@@ -59,15 +63,18 @@ def defuse(text: str, marks: Iterable[str]) -> str:
     return text
 
 
-def fit(turns: Turns, *, count: Count, budget: int) -> Fitted:
+def fit(turns: Turns, *, count: Count, budget: int, step: int = CUT_STEP) -> Fitted:
     """The turns, cut to at most `budget` tokens by `count`.
 
-    The oldest user/assistant exchanges go first, each as a whole; leading system turns always stay. A
-    question that doesn't fit alone keeps its head and tail around CUT_MARK. Raises ValueError when the last
-    turn isn't the user's, PromptTooLong when the system turns leave no room.
+    The oldest user/assistant exchanges go first, each as a whole and `step` of them at once, as long as more
+    than the newest would be left; leading system turns always stay. A question that doesn't fit alone keeps
+    its head and tail around CUT_MARK. Raises ValueError when the last turn isn't the user's, PromptTooLong
+    when the system turns leave no room.
     """
     head, exchanges, question = _split(turns)
-    kept = _newest_that_fit(head, exchanges, question, count, budget)
+    if _is_short(turns, budget) and count(turns) <= budget:
+        return Fitted(tuple(turns), False, False)
+    kept = _newest_that_fit(head, exchanges, question, count, budget, step)
     if kept is not None:
         history = [turn for exchange in exchanges[len(exchanges) - kept :] for turn in exchange]
         return Fitted((*head, *history, question), False, kept < len(exchanges))
@@ -75,40 +82,47 @@ def fit(turns: Turns, *, count: Count, budget: int) -> Fitted:
     return Fitted((*head, shorter), True, bool(exchanges))
 
 
+def _is_short(turns: Turns, budget: int) -> bool:
+    """Whether all of it may well fit: worth one count of the whole. Four characters make a token, or more."""
+    return sum(len(turn["content"]) for turn in turns) <= 4 * budget
+
+
 def _split(turns: Turns) -> tuple[list[Turn], list[list[Turn]], Turn]:
     """Leading system turns, exchanges (each begins with a user turn, where there is one), question."""
     if not turns or turns[-1]["role"] != "user":
         raise ValueError("The last turn must be the user's question.")
     first = next(place for place, turn in enumerate(turns) if turn["role"] != "system")
-    exchanges: list[list[Turn]] = []
-    for turn in turns[first:-1]:
-        if turn["role"] == "user" or not exchanges:
-            exchanges.append([])
-        exchanges[-1].append(turn)
-    return list(turns[:first]), exchanges, turns[-1]
+    return list(turns[:first]), exchanges_of(turns[first:-1]), turns[-1]
 
 
 def _newest_that_fit(
-    head: Sequence[Turn], exchanges: Sequence[Sequence[Turn]], question: Turn, count: Count, budget: int
+    head: Sequence[Turn],
+    exchanges: Sequence[Sequence[Turn]],
+    question: Turn,
+    count: Count,
+    budget: int,
+    step: int,
 ) -> int | None:
-    """How many of the newest exchanges fit; None when not even the question does. Doubles, then halves: a
-    conversation of a thousand turns is never counted whole."""
+    """How many of the newest exchanges fit, when the others go in steps; None when not even the question
+    does. Doubles, then halves: a conversation of a thousand turns is never counted whole."""
+    choices = [len(exchanges) - cut for cut in reversed(cuts(len(exchanges), step))]
 
-    def fits(newest: int) -> bool:
-        history = [turn for exchange in exchanges[len(exchanges) - newest :] for turn in exchange]
+    def fits(choice: int) -> bool:
+        history = [turn for exchange in exchanges[len(exchanges) - choices[choice] :] for turn in exchange]
         return count([*head, *history, question]) <= budget
 
     if not fits(0):
         return None
-    good, step = 0, 1
-    while good < len(exchanges) and fits(min(good + step, len(exchanges))):
-        good = min(good + step, len(exchanges))
-        step *= 2
-    bad = min(good + step, len(exchanges) + 1)
+    last = len(choices) - 1
+    good, leap = 0, 1
+    while good < last and fits(min(good + leap, last)):
+        good = min(good + leap, last)
+        leap *= 2
+    bad = min(good + leap, last + 1)
     while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if fits(middle) else (good, middle)
-    return good
+    return choices[good]
 
 
 def _cut_question(head: Sequence[Turn], text: str, count: Count, budget: int) -> Turn:

@@ -1,20 +1,28 @@
 """Who holds how many bytes of keys and values. Counts only: it never sees a tensor."""
 
+import logging
 import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inference.kv.shape import Shape
 
+log = logging.getLogger(__name__)
+
 CONTEXTS = (4096, 16384, 32768)
+
+# Requests that ended last and are still known.
+ENDED_KNOWN = 200
 
 
 class DoesNotFit(Exception):
-    """The memory set aside can't take this request. `ever`: whether it could if nobody else asked."""
+    """The memory set aside can't take this request: `missing` bytes have to go first. `ever`: whether it
+    could if nobody else asked."""
 
     def __init__(self, needed: int, free: int, ever: bool) -> None:
-        super().__init__(f"The request needs {needed} bytes for keys and values; {free} are free.")
-        self.needed, self.free, self.ever = needed, free, ever
+        super().__init__(f"The request needs {needed} bytes for keys and values; {max(0, free)} are free.")
+        self.missing, self.ever = needed - free, ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +39,15 @@ class Live:
 @dataclass(frozen=True, slots=True)
 class Holding:
     """What a session's pinned path holds in the store. `shared` is the part of `bytes` that other sessions
-    pin too."""
+    pin too; `portion` counts each of those as its bytes divided by the sessions that pin it, so that the
+    portions of all sessions add up to the bytes that are pinned."""
 
     session: str
     scope: str
     tokens: int
     bytes: int
     shared: int
+    portion: float
 
     @property
     def unique(self) -> int:
@@ -54,27 +64,31 @@ class Need:
 
 
 class Ledger:
-    """Bytes stored by scope, and bytes of requests on their way. `limit`, in bytes, bounds both together
-    (None: no bound). Thread-safe."""
+    """Bytes stored by scope, bytes of requests on their way, and `idle` ones of buffers that wait for the
+    next request. `limit`, in bytes, bounds them all together (None: no bound). Thread-safe."""
 
     def __init__(self, shape: Shape, limit: int | None = None) -> None:
         self.shape = shape
         self.limit = limit
+        self.idle = 0
+        self.tight = 0
+        self.refused = 0
         self._stored: dict[str, int] = {}
         self._live: dict[str, Live] = {}
+        self._ended: deque[Live] = deque(maxlen=ENDED_KNOWN)
         self._lock = threading.Lock()
 
     # -- the store's entries --
 
-    def store(self, scope: str, tokens: int) -> None:
-        """`tokens` more are held in `scope`."""
+    def store(self, scope: str, nbytes: int) -> None:
+        """`nbytes` more are held in `scope`."""
         with self._lock:
-            self._stored[scope] = self._stored.get(scope, 0) + self.cost(tokens)
+            self._stored[scope] = self._stored.get(scope, 0) + nbytes
 
-    def free(self, scope: str, tokens: int) -> None:
-        """`tokens` fewer are held in `scope`. Raises ValueError for more than there were."""
+    def free(self, scope: str, nbytes: int) -> None:
+        """`nbytes` fewer are held in `scope`. Raises ValueError for more than there were."""
         with self._lock:
-            left = self._stored.get(scope, 0) - self.cost(tokens)
+            left = self._stored.get(scope, 0) - nbytes
             if left < 0:
                 raise ValueError(f"scope {scope!r} frees {-left} bytes that it never held")
             if left:
@@ -85,20 +99,45 @@ class Ledger:
     # -- the requests' --
 
     def open(self, request: str, scope: str, session: str, tokens: int) -> Live:
-        """A request takes room for `tokens`. Raises DoesNotFit, and then it holds nothing."""
+        """A request takes room for `tokens`. Raises DoesNotFit, and then it holds nothing. Warns, and counts
+        in `tight`, when another one as large would find no room, were all evicted that can be."""
         live = Live(request, scope, session, tokens, self.cost(tokens))
         with self._lock:
             if self.limit is not None:
                 free = self.limit - self._total()
                 if live.bytes > free:
-                    raise DoesNotFit(live.bytes, max(0, free), live.bytes <= self.limit)
+                    self.refused += 1
+                    raise DoesNotFit(live.bytes, free, live.bytes <= self.limit)
             self._live[request] = live
+            room = self._room()
+            self.tight += (short := room is not None and room < live.bytes)
+        if short:
+            held = ", ".join(f"{one.request} {one.bytes}" for one in killers(self.requests()))
+            log.warning(
+                "%d bytes are left for keys and values of requests, and request %s took %d; most hold: %s",
+                room,
+                request,
+                live.bytes,
+                held or request,
+            )
         return live
+
+    @property
+    def room(self) -> int | None:
+        """Bytes that requests could still take if all were evicted that can be; None: no bound."""
+        with self._lock:
+            return self._room()
+
+    def _room(self) -> int | None:
+        if self.limit is None:
+            return None
+        return max(0, self.limit - sum(one.bytes for one in self._live.values()))
 
     def close(self, request: str) -> None:
         """A request is over; closing it twice does nothing."""
         with self._lock:
-            self._live.pop(request, None)
+            if (live := self._live.pop(request, None)) is not None:
+                self._ended.append(live)
 
     # -- figures --
 
@@ -124,7 +163,15 @@ class Ledger:
             return self._total()
 
     def _total(self) -> int:
-        return sum(self._stored.values()) + sum(one.bytes for one in self._live.values())
+        return sum(self._parts())
+
+    def _parts(self) -> tuple[int, int, int]:
+        return sum(self._stored.values()), sum(one.bytes for one in self._live.values()), self.idle
+
+    def parts(self) -> tuple[int, int, int]:
+        """Bytes stored, live and idle, of one moment: together the total."""
+        with self._lock:
+            return self._parts()
 
     def by_scope(self) -> dict[str, int]:
         """Stored bytes of each scope that holds any."""
@@ -135,6 +182,11 @@ class Ledger:
         """The requests on their way, the one that holds most first."""
         with self._lock:
             return sorted(self._live.values(), key=lambda one: -one.bytes)
+
+    def ended(self) -> list[Live]:
+        """The last ENDED_KNOWN requests that are over, the one that held most first."""
+        with self._lock:
+            return sorted(self._ended, key=lambda one: -one.bytes)
 
     def needs(self, sessions: int = 1, contexts: Sequence[int] = CONTEXTS) -> list[Need]:
         """What `sessions` that share nothing need, at each of the `contexts` lengths."""

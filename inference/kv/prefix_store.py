@@ -14,7 +14,10 @@ from dataclasses import dataclass, field
 import torch
 
 from inference.kv.budget import Budget
+from inference.kv.buffers import agreeing
+from inference.kv.cold import Cold, cold_bytes
 from inference.kv.ledger import Holding, Ledger
+from inference.kv.memory import packed
 from inference.kv.shape import Shape
 
 # Past EVICT_ABOVE of the budget at least EVICT_SHARE of it is freed at once: evicting a little at every
@@ -24,6 +27,9 @@ EVICT_SHARE = 0.20
 # An entry with more hits than this, one of them in the last five minutes, is kept while others can go.
 HOT_HITS = 100
 HOT_SECONDS = 300.0
+
+# The order in which leaves go.
+FROZEN, PLAIN, HOT, TIP = range(4)
 
 TOKEN_AXIS = 3
 """Tensors are (layers, 2, kv_heads, tokens, head_dim)."""
@@ -44,7 +50,7 @@ class _Node:
 
     tokens: tuple[int, ...]
     parent: "_Node | None" = None
-    kv: torch.Tensor | None = None
+    kv: torch.Tensor | Cold | None = None
     block: _Block | None = None
     children: dict[int, "_Node"] = field(default_factory=dict)
     locks: int = 0
@@ -54,6 +60,10 @@ class _Node:
     hits: int = 0
     hit_at: float = -HOT_SECONDS
     used_at: float = 0.0
+
+    @property
+    def nbytes(self) -> int:
+        return self.kv.nbytes if self.kv is not None else 0
 
     def path(self) -> "Iterator[_Node]":
         """This node and those above it, the root left out."""
@@ -84,7 +94,8 @@ class Lease:
 
 class PrefixStore:
     """Holds tensors of `shape` in `budget` bytes, booked in `ledger`. Thread-safe; one lock, held while
-    tensors are copied (4,000 tokens of SmolLM2-135M in bf16 are 92 MB). `clock` gives seconds."""
+    tensors are copied (4,000 tokens of SmolLM2-135M in bf16 are 92 MB). `clock` gives seconds. `cold`: under
+    pressure the nodes used longest ago are kept in int8 before others are evicted."""
 
     def __init__(
         self,
@@ -92,6 +103,7 @@ class PrefixStore:
         budget: Budget,
         ledger: Ledger | None = None,
         clock: Callable[[], float] = time.monotonic,
+        cold: bool = False,
     ) -> None:
         self.shape = shape
         self.ledger = ledger or Ledger(shape)
@@ -100,20 +112,22 @@ class PrefixStore:
         self._roots: dict[str, _Node] = {}
         self._sessions: dict[str, _Session] = {}
         self._lock = threading.RLock()
+        self._cold = cold
+        self._node_count = self._token_count = 0  # counted along: the lock is no place to walk a large tree
+        self.asked = self.found = 0
         self.evicted = 0
+        self.cooled = 0
         self.refused = 0
 
     # -- reading --
 
-    def acquire(
-        self, scope: str, tokens: Sequence[int], into: torch.Tensor, *, most: int | None = None
-    ) -> Lease:
-        """The longest stored prefix of `tokens` (at most `most` of them, by default all but one: a model has
-        to compute at least one token to say what comes next), copied to the start of `into`, whose size is
-        `shape.sizes(n)` for an n that takes it. The lease's nodes stay until it is released."""
-        limit = len(tokens) - 1 if most is None else most
+    def acquire(self, scope: str, tokens: Sequence[int], into: torch.Tensor, *, held: int = 0) -> Lease:
+        """The longest stored prefix of `tokens`, less the last one (a model has to compute at least one token
+        to say what comes next), copied to the start of `into`, whose size is `shape.sizes(n)` for an n that
+        takes it, and which has the first `held` already. The lease's nodes stay until it is released."""
+        limit = max(0, len(tokens) - 1)
         with self._lock:
-            node, length = self._longest(scope, tuple(tokens[: max(0, limit)]))
+            node, length = self._longest(scope, tuple(tokens[:limit]))
             now = self._clock()
             place = length
             for one in node.path():
@@ -124,8 +138,15 @@ class PrefixStore:
             for one, start in reversed(_places(node)):
                 assert one.kv is not None
                 count = min(len(one.tokens), place - start)
-                into[..., start : start + count, :].copy_(one.kv[..., :count, :])
-            self._budget.observe(length, max(0, limit))
+                known = min(count, max(0, held - start))
+                place_for = into[..., start + known : start + count, :]
+                if isinstance(one.kv, Cold):
+                    one.kv.write(known, count, place_for)
+                else:
+                    place_for.copy_(one.kv[..., known:count, :])
+            self.asked += limit
+            self.found += max(length, held)
+            self._budget.observe(max(length, held), limit)
             self._fit()
             return Lease(self, node, length)
 
@@ -144,7 +165,7 @@ class PrefixStore:
         """The deepest node that `tokens` reach into, and how many of them are held down to there."""
         node, at = self._roots.get(scope) or _Node(()), 0
         while at < len(tokens) and (child := node.children.get(tokens[at])) is not None:
-            same = _agreeing(child.tokens, tokens, at)
+            same = agreeing(child.tokens, tokens[at : at + len(child.tokens)])
             node, at = child, at + same
             if same < len(child.tokens):
                 break
@@ -169,7 +190,7 @@ class PrefixStore:
             self._roots[scope] = root  # making room may have found it empty
             grows = held < len(whole) and fits
             if grows or session:  # otherwise nothing begins or ends in the middle of the node
-                node = self._ending_at(node, held)
+                node = self._ending_at(scope, node, held)
             if grows:
                 node = self._grow(scope, node, whole[held:], kv[..., held : len(whole), :])
                 held = len(whole)
@@ -182,26 +203,30 @@ class PrefixStore:
             self._drop_empty(scope)
             return held
 
-    def _ending_at(self, node: _Node, length: int) -> _Node:
+    def _ending_at(self, scope: str, node: _Node, length: int) -> _Node:
         """The node whose tokens end `length` tokens below the root: `node`, or what splitting it gives."""
         beyond = sum(len(one.tokens) for one in node.path()) - length
-        return self._split(node, len(node.tokens) - beyond) if beyond else node
+        return self._split(scope, node, len(node.tokens) - beyond) if beyond else node
 
     def _grow(self, scope: str, parent: _Node, tokens: tuple[int, ...], kv: torch.Tensor) -> _Node:
-        leaf = _Node(tokens, parent, _packed(kv))
+        leaf = _Node(tokens, parent, packed(kv))
         leaf.block = _Block(leaf)
         parent.children[tokens[0]] = leaf
-        self.ledger.store(scope, len(tokens))
+        self._node_count += 1
+        self._token_count += len(tokens)
+        self.ledger.store(scope, leaf.nbytes)
         return leaf
 
-    def _split(self, node: _Node, at: int) -> _Node:
+    def _split(self, scope: str, node: _Node, at: int) -> _Node:
         """`node` keeps its tokens from `at` on, and everybody who refers to it; returns the new node above it
-        with those before. Both lie in one allocation, so nothing is copied and no byte is added."""
+        with those before. Both lie in one allocation, so nothing is copied and no byte is added; but a cold
+        one is copied, and the steps of its keys are held twice."""
         assert node.parent is not None and node.kv is not None and node.block is not None
+        kv, count = node.kv, len(node.tokens)
         upper = _Node(
             node.tokens[:at],
             node.parent,
-            node.kv[..., :at, :],
+            kv.part(0, at) if isinstance(kv, Cold) else kv[..., :at, :],
             node.block,
             {node.tokens[at]: node},
             locks=node.locks,
@@ -211,9 +236,16 @@ class PrefixStore:
             hit_at=node.hit_at,
             used_at=node.used_at,
         )
+        self._node_count += 1
         node.parent.children[upper.tokens[0]] = upper
-        node.parent, node.tokens, node.kv = upper, node.tokens[at:], node.kv[..., at:, :]
-        node.block.nodes.add(upper)
+        node.parent, node.tokens = upper, node.tokens[at:]
+        if isinstance(kv, Cold):
+            node.kv = kv.part(at, count)
+            upper.block = _Block(upper)
+            self.ledger.store(scope, upper.nbytes + node.nbytes - kv.nbytes)
+        else:
+            node.kv = kv[..., at:, :]
+            node.block.nodes.add(upper)
         return upper
 
     # -- making room --
@@ -243,9 +275,51 @@ class PrefixStore:
 
     def _evict(self, goal: float) -> int:
         """Leaf by leaf: frozen ones, then the least recently used, then hot ones, then the tips of live
-        sessions; a parent left without children joins the leaves."""
+        sessions; a parent left without children joins the leaves. Where cold ones may be kept in int8, that
+        is done before any goes that isn't frozen."""
+        freed = self._evict_leaves(goal, FROZEN) if self._cold else 0
+        if self._cold and freed < goal:
+            freed += self._cool(goal - freed)
+        return freed + self._evict_leaves(goal - freed, TIP)
+
+    def _cool(self, goal: float) -> int:
+        """Puts the nodes that were used longest ago in int8 until `goal` bytes are freed; returns how many
+        were. Some that share an allocation free nothing until the last of them is done, so each gets its
+        own."""
+        warm = [
+            (node.used_at, place, scope, node)
+            for place, (scope, node) in enumerate(self._nodes())
+            if isinstance(node.kv, torch.Tensor) and not node.locks
+        ]
+        freed = 0
+        for _, _, scope, node in sorted(warm, key=lambda one: one[:2]):
+            assert isinstance(node.kv, torch.Tensor)
+            less = node.nbytes - cold_bytes(self.shape.sizes(len(node.tokens)))
+            if freed >= goal or less <= 0:
+                continue
+            kv = node.kv
+            self._leave_block(node)
+            node.kv, node.block = Cold.of(kv), _Block(node)
+            self.ledger.free(scope, less)
+            freed += less
+            self.cooled += 1
+        return freed
+
+    def _leave_block(self, node: _Node) -> None:
+        """`node` lies in its allocation no more; the others would keep all of it alive, so they move."""
+        assert node.block is not None
+        for other in node.block.nodes - {node}:
+            assert isinstance(other.kv, torch.Tensor)
+            other.kv, other.block = packed(other.kv), _Block(other)
+
+    def _evict_leaves(self, goal: float, most: int) -> int:
+        """Those of rank `most` and below."""
         order = itertools.count()
-        leaves = [(*self._rank(leaf), next(order), scope, leaf) for scope, leaf in self._leaves()]
+        leaves = [
+            (*rank, next(order), scope, leaf)
+            for scope, leaf in self._leaves()
+            if (rank := self._rank(leaf))[0] <= most
+        ]
         heapq.heapify(leaves)
         freed = 0
         while leaves and freed < goal:
@@ -253,8 +327,10 @@ class PrefixStore:
             parent = leaf.parent
             freed += self._remove(scope, leaf)
             self.evicted += 1
-            if parent is not None and parent.parent is not None and not parent.children and not parent.locks:
-                heapq.heappush(leaves, (*self._rank(parent), next(order), scope, parent))
+            if parent is None or parent.parent is None or parent.children or parent.locks:
+                continue
+            if (rank := self._rank(parent))[0] <= most:
+                heapq.heappush(leaves, (*rank, next(order), scope, parent))
         for scope in list(self._roots):
             self._drop_empty(scope)
         return freed
@@ -266,11 +342,11 @@ class PrefixStore:
 
     def _rank(self, node: _Node) -> tuple[int, float]:
         if node.tips:
-            return 3, node.used_at
+            return TIP, node.used_at
         if node.frozen:
-            return 0, node.used_at
+            return FROZEN, node.used_at
         hot = node.hits > HOT_HITS and self._clock() - node.hit_at <= HOT_SECONDS
-        return (2 if hot else 1), node.used_at
+        return (HOT if hot else PLAIN), node.used_at
 
     def _remove(self, scope: str, leaf: _Node) -> int:
         """Takes a leaf out; sessions that ended there end at its parent now. Returns the bytes freed."""
@@ -279,13 +355,16 @@ class PrefixStore:
         for session in leaf.tips:
             self._sessions[session].tip = leaf.parent
             leaf.parent.tips.add(session)
-        rest = leaf.block.nodes - {leaf}
-        for other in rest:  # they would keep the whole allocation alive
-            assert other.kv is not None
-            other.kv, other.block = _packed(other.kv), _Block(other)
-        leaf.kv = leaf.block = None
-        self.ledger.free(scope, len(leaf.tokens))
-        return self.ledger.cost(len(leaf.tokens))
+        self._leave_block(leaf)
+        freed = leaf.nbytes
+        self._forget(leaf)
+        self.ledger.free(scope, freed)
+        return freed
+
+    def _forget(self, node: _Node) -> None:
+        node.kv = node.block = None
+        self._node_count -= 1
+        self._token_count -= len(node.tokens)
 
     def _drop_empty(self, scope: str) -> None:
         """Scopes come and go with versions: one that holds nothing is forgotten."""
@@ -300,8 +379,8 @@ class PrefixStore:
             for name in [scope] if scope is not None else list(self._roots):
                 root = self._roots.pop(name, None)
                 for node in _below(root) if root else ():
-                    self.ledger.free(name, len(node.tokens))
-                    node.kv = node.block = None
+                    self.ledger.free(name, node.nbytes)
+                    self._forget(node)
             gone = [key for key, one in self._sessions.items() if scope in (None, one.scope)]
             for key in gone:
                 del self._sessions[key]
@@ -345,26 +424,42 @@ class PrefixStore:
     # -- figures --
 
     def holdings(self) -> list[Holding]:
-        """What each live session pins, the largest first."""
+        """What each live session pins, the largest first. Nobody who reads or writes waits for all of it:
+        the lock is held for one session at a time, so each is right by itself, and all together are while
+        nothing changes."""
         with self._lock:
-            found = []
-            for session, known in self._sessions.items():
-                path = list(known.tip.path())
-                tokens = sum(len(one.tokens) for one in path)
-                shared = sum(len(one.tokens) for one in path if one.pins > 1)
-                cost = self.ledger.cost
-                found.append(Holding(session, known.scope, tokens, cost(tokens), cost(shared)))
-            return sorted(found, key=lambda one: -one.bytes)
+            sessions = list(self._sessions)
+        found = [held for one in sessions if (held := self._holding(one)) is not None]
+        return sorted(found, key=lambda one: -one.bytes)
+
+    def _holding(self, session: str) -> Holding | None:
+        """None for one that has ended."""
+        with self._lock:
+            known = self._sessions.get(session)
+            if known is None:
+                return None
+            path = [(len(one.tokens), one.nbytes, one.pins) for one in known.tip.path()]
+        return Holding(
+            session,
+            known.scope,
+            tokens=sum(tokens for tokens, _, _ in path),
+            bytes=sum(nbytes for _, nbytes, _ in path),
+            shared=sum(nbytes for _, nbytes, pins in path if pins > 1),
+            portion=sum(nbytes / pins for _, nbytes, pins in path),
+        )
 
     def counts(self) -> dict[str, int]:
-        """`nodes`, `tokens` and `sessions` held, `evicted` and `refused` so far."""
+        """`nodes`, `tokens` and `sessions` held; of prompts' tokens those `asked` for and `found`, `evicted`,
+        `cooled` and `refused` so far."""
         with self._lock:
-            nodes = list(self._nodes())
             return {
-                "nodes": len(nodes),
-                "tokens": sum(len(node.tokens) for _, node in nodes),
+                "nodes": self._node_count,
+                "tokens": self._token_count,
                 "sessions": len(self._sessions),
+                "asked": self.asked,
+                "found": self.found,
                 "evicted": self.evicted,
+                "cooled": self.cooled,
                 "refused": self.refused,
             }
 
@@ -372,7 +467,12 @@ class PrefixStore:
         """Bytes of the distinct allocations that the tree refers to, asked of torch: what the ledger must
         say."""
         with self._lock:
-            kept = (node.kv.untyped_storage() for _, node in self._nodes() if node.kv is not None)
+            kept = (
+                one.untyped_storage()
+                for _, node in self._nodes()
+                if node.kv is not None
+                for one in (node.kv.tensors() if isinstance(node.kv, Cold) else [node.kv])
+            )
             return sum({one.data_ptr(): one.nbytes() for one in kept}.values())
 
     def _nodes(self) -> Iterator[tuple[str, _Node]]:
@@ -402,18 +502,3 @@ def _places(node: _Node) -> list[tuple[_Node, int]]:
 def _lock_path(node: _Node, by: int) -> None:
     for one in node.path():
         one.locks += by
-
-
-def _agreeing(run: tuple[int, ...], tokens: tuple[int, ...], at: int) -> int:
-    """How many leading tokens of `run` are those of `tokens` from `at` on."""
-    there = tokens[at : at + len(run)]
-    if there == run:
-        return len(run)
-    return next(
-        (n for n, (one, other) in enumerate(zip(run, there, strict=False)) if one != other), len(there)
-    )
-
-
-def _packed(kv: torch.Tensor) -> torch.Tensor:
-    """A copy in an allocation of its own, as large as it needs."""
-    return kv.clone(memory_format=torch.contiguous_format)

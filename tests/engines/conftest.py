@@ -1,12 +1,14 @@
 """The real model, brought in once, in the two precisions the engine computes in."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM
 
 from inference.engines import weights
 from inference.engines.base import Delta, Finished, Request, Sampling
@@ -35,6 +37,25 @@ def exact(model_dir: Path) -> TorchEngine:
     return TorchEngine(model_dir, dtype="float32", window=1024)
 
 
+@pytest.fixture(scope="session")
+def plain(model_dir: Path) -> Any:
+    """transformers by itself in fp32: the same files, its own attention and its own loop."""
+    return AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
+
+
+def generated(plain: Any, prompt: Sequence[int], tokens: int) -> list[int]:
+    """What transformers writes behind `prompt`, greedily."""
+    ids = torch.tensor([list(prompt)])
+    whole = plain.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        do_sample=False,
+        max_new_tokens=tokens,
+        eos_token_id=[2, 0],
+    )
+    return whole[0, len(prompt) :].tolist()
+
+
 @dataclass
 class Reply:
     """A stream read to its end."""
@@ -60,10 +81,12 @@ def ask(
     engine: TorchEngine,
     *turns: Turn | str,
     cancelled: Callable[[], bool] = lambda: False,
+    scope: str = "",
+    session: str = "",
     **sampling: Any,
 ) -> Reply:
     said = [user(turn) if isinstance(turn, str) else turn for turn in turns]
-    *deltas, finished = engine.stream(Request("r", said, Sampling(**sampling), cancelled))
+    *deltas, finished = engine.stream(Request("r", said, Sampling(**sampling), cancelled, scope, session))
     assert isinstance(finished, Finished)
     assert all(isinstance(delta, Delta) for delta in deltas)
     texts: list[Delta] = [delta for delta in deltas if isinstance(delta, Delta)]

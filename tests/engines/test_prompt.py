@@ -1,8 +1,10 @@
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.engines.prompt import CUT_MARK, PromptTooLong, answer_room, compose, defuse, fit
+from inference.engines.prompt import CUT_MARK, CUT_STEP, PromptTooLong, answer_room, compose, defuse, fit
 from inference.understanding.turns import Turn, Turns
 
 from .conftest import assistant, system, user
@@ -39,7 +41,26 @@ def test_what_is_kept_is_the_most_that_fits(
     assert list(fitted.turns[1:]) == turns[len(turns) - kept - 1 :]
     assert fitted.history_cut == (len(fitted.turns) < len(turns))
     if fitted.history_cut:
-        assert count([turns[0], *turns[len(turns) - kept - 3 :]]) > budget
+        cut = len(pairs) - kept // 2
+        assert cut % CUT_STEP == 0 or kept <= 2
+        # One step less, and it would not fit.
+        more = max(0, cut - 1) // CUT_STEP * CUT_STEP
+        assert count([turns[0], *turns[1 + 2 * more :]]) > budget
+
+
+@given(exchanges.filter(lambda pairs: len(pairs) > 8), st.integers(200, 1500))
+def test_between_two_cuts_prompts_begin_alike(pairs: list[tuple[str, str]], budget: int) -> None:
+    """As a conversation grows, its prompts lose their beginning once in CUT_STEP turns at most, as long as
+    more than one exchange fits."""
+    fitted = [
+        fit(conversation("be kind", pairs[:at], "x"), count=count, budget=budget).turns
+        for at in range(len(pairs) + 1)
+    ]
+    for before, after in itertools.pairwise(range(len(fitted))):
+        if len(fitted[after]) > 4:
+            grown = fitted[after][: len(fitted[before]) - 1] == fitted[before][:-1]
+            dropped = after - (len(fitted[after]) - 2) // 2
+            assert grown or (dropped > 0 and dropped % CUT_STEP == 0)
 
 
 @given(st.text("abc中", min_size=200, max_size=3000), exchanges, st.integers(120, 190))

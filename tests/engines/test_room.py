@@ -13,21 +13,18 @@ from inference.engines.torch import TorchEngine
 def test_importing_the_room_loads_no_model_library_and_no_django(model_dir: Path) -> None:
     script = (
         "import sys, inference.engines, inference.engines.torch, inference.engines.weights as weights\n"
+        "import inference.engines.vllm, inference.engines.vllm_in_process, inference.engines.vllm_served\n"
         f"inference.engines.identity('torch', model_dir={str(model_dir)!r})\n"
-        "print(sorted({'torch', 'transformers', 'tokenizers', 'gguf', 'django'} & set(sys.modules)))"
+        "print(sorted({'torch', 'transformers', 'tokenizers', 'gguf', 'django', 'vllm'} & set(sys.modules)))"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("kind", "says"), [("vllm", "isn't built yet"), ("openai", "isn't built yet"), ("x", "no")]
-)
-def test_engines_that_are_not_there(kind: str, says: str, model_dir: Path) -> None:
-    with pytest.raises(engines.UnknownEngine, match=says):
-        engines.create_engine(kind, model_dir=model_dir)
-    with pytest.raises(engines.UnknownEngine, match=kind):
-        engines.identity(kind, model_dir=model_dir)
+def test_an_engine_that_is_not_there(model_dir: Path) -> None:
+    for make in (engines.create_engine, engines.identity):
+        with pytest.raises(engines.UnknownEngine, match="no engine 'x'; there are 'torch', 'vllm', 'openai'"):
+            make("x", model_dir=model_dir)
 
 
 def test_the_cheap_identity_is_the_engines(engine: TorchEngine, exact: TorchEngine, model_dir: Path) -> None:

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 
 from inference.engines.base import Delta, EngineFailed, Finished, Request, Sampling
-from inference.engines.torch import CHUNK, TorchEngine
+from inference.engines.batching import CHUNK
+from inference.engines.torch import TorchEngine
 from inference.understanding.turns import Turn
 
-from .conftest import Reply, ask, assistant, system, user
+from .conftest import Reply, ask, assistant, generated, system, user
 
 CONVERSATIONS: dict[str, list[Turn]] = {
     "no system prompt": [user("What is the capital of France?")],
@@ -28,12 +29,6 @@ CONVERSATIONS: dict[str, list[Turn]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def plain(model_dir: Path) -> Any:
-    """transformers by itself: the same files, its own attention and its own loop."""
-    return AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
-
-
 @pytest.mark.parametrize("turns", CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_greedy_is_what_transformers_generates(
     exact: TorchEngine, plain: Any, model_dir: Path, turns: list[Turn]
@@ -42,13 +37,7 @@ def test_greedy_is_what_transformers_generates(
     prompt = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")[
         "input_ids"
     ]
-    expected = plain.generate(
-        prompt,
-        attention_mask=torch.ones_like(prompt),
-        do_sample=False,
-        max_new_tokens=24,
-        eos_token_id=[2, 0],
-    )[0, prompt.shape[1] :].tolist()
+    expected = generated(plain, prompt[0].tolist(), 24)
     reply = ask(exact, *turns, max_tokens=24)
     assert reply.finished.prompt_tokens == prompt.shape[1]
     assert list(reply.finished.output_token_ids) == expected
@@ -62,11 +51,11 @@ def test_a_prompt_in_chunks_is_the_prompt_at_once(exact: TorchEngine, plain: Any
     ids = exact._tokenizer.encode(CONVERSATIONS["several turns"])
     with torch.inference_mode():
         expected = plain(torch.tensor([ids])).logits[0, -1]
-    cache = exact._model.new_cache()
+    buffer = exact._model.new_buffer(len(ids))
     for start in range(0, len(ids), chunk):
-        logits = exact._model.extend(cache, ids[start : start + chunk])
+        (logits,) = exact._model.step([(buffer, ids[start : start + chunk])])
     torch.testing.assert_close(logits, expected, atol=1e-3, rtol=1e-4)
-    assert cache.get_seq_length() == len(ids)
+    assert buffer.length == len(ids)
 
 
 def test_bf16_stays_close_to_fp32(engine: TorchEngine, exact: TorchEngine) -> None:
@@ -74,26 +63,32 @@ def test_bf16_stays_close_to_fp32(engine: TorchEngine, exact: TorchEngine) -> No
     ids = exact._tokenizer.encode(CONVERSATIONS["several turns"])
     found = []
     for one in (engine, exact):
-        cache = one._model.new_cache()
-        one._model.extend(cache, ids[:-1])
-        found.append(one._model.extend(cache, ids[-1:]).float())
+        buffer = one._model.new_buffer(len(ids))
+        one._model.step([(buffer, ids[:-1])])
+        found.append(one._model.step([(buffer, ids[-1:])])[0].float())
     assert found[0].argmax() == found[1].argmax()
     assert torch.nn.functional.cosine_similarity(found[0], found[1], dim=0) > 0.999
 
 
 def test_cancelled_while_reading_the_prompt(engine: TorchEngine) -> None:
-    held: list[int] = []
+    """Seen at once, whatever the model is at; what was half read is nobody's."""
+    stopped_at = 0.0
 
     def cancelled() -> bool:
-        held.append(engine.kv_report()["live_tokens"])
-        return len(held) == 3
+        nonlocal stopped_at
+        if not stopped_at and engine.kv_report()["live_tokens"] >= CHUNK:
+            stopped_at = time.monotonic()
+        return bool(stopped_at)
 
-    reply = ask(engine, "word " * 1500, cancelled=cancelled)
+    stored = engine.kv_report()["stored_bytes"]
+    reply = ask(engine, "word " * 3000, cancelled=cancelled)
+    assert time.monotonic() - stopped_at < 0.05
     assert reply.finished.reason == "cancelled"
     assert reply.deltas == [] and reply.finished.output_token_ids == ()
-    assert reply.finished.prompt_tokens > 1500
-    assert held == [0, CHUNK, 2 * CHUNK]
-    assert engine.kv_report() == {"live_sequences": 0, "live_tokens": 0, "live_bytes": 0}
+    assert reply.finished.prompt_tokens > 3000
+    report = engine.kv_report()
+    assert (report["live_sequences"], report["live_tokens"], report["live_bytes"]) == (0, 0, 0)
+    assert report["stored_bytes"] == stored
 
 
 def test_cancelled_while_writing(engine: TorchEngine) -> None:
@@ -112,8 +107,10 @@ def test_a_stream_that_is_dropped_frees_its_cache(engine: TorchEngine) -> None:
     next(stream)
     report = engine.kv_report()
     assert report["live_sequences"] == 1
-    # 30 layers, keys and values, 3 heads of 64, two bytes each.
-    assert report["live_bytes"] == report["live_tokens"] * 30 * 2 * 3 * 64 * 2 > 0
+    # 30 layers, keys and values, 3 heads of 64, two bytes each, and room for a whole answer, in blocks of 64.
+    blocks = -(-(engine.count_tokens([user("Count to fifty.")]) + 512) // 64)
+    assert report["live_bytes"] == blocks * 64 * 30 * 2 * 3 * 64 * 2
+    assert report["live_bytes"] > report["live_tokens"] * 23_040 > 0
     stream.close()
     assert engine.kv_report()["live_sequences"] == 0
 
@@ -144,7 +141,7 @@ def test_deltas_hold_whole_characters(engine: TorchEngine, ask_for: str) -> None
 
 def test_two_at_once_do_not_mix(exact: TorchEngine) -> None:
     questions = ["What is the capital of France?", "Name three colours.", "Count to twenty."]
-    alone = [ask(exact, question, max_tokens=12).finished for question in questions]
+    alone = [ask(exact, question, max_tokens=12).finished.output_token_ids for question in questions]
     together: dict[str, Reply] = {}
     most = 0
 
@@ -158,12 +155,14 @@ def test_two_at_once_do_not_mix(exact: TorchEngine) -> None:
         most = max(most, exact.kv_report()["live_sequences"])
         time.sleep(0.005)
     assert most == 3
-    assert [together[question].finished for question in questions] == alone
+    assert [together[question].finished.output_token_ids for question in questions] == alone
 
 
-def test_a_seed_makes_chance_repeatable(engine: TorchEngine) -> None:
+def test_a_seed_makes_chance_repeatable(exact: TorchEngine) -> None:
+    """In fp32: in bf16 a prompt that was read before leaves other last bits than one read now."""
+
     def story(seed: int | None, top_p: float = 0.9) -> tuple[int, ...]:
-        told = ask(engine, "Tell me a story.", max_tokens=8, temperature=1.2, top_p=top_p, seed=seed)
+        told = ask(exact, "Tell me a story.", max_tokens=6, temperature=1.2, top_p=top_p, seed=seed)
         return told.finished.output_token_ids
 
     assert story(1) == story(1)

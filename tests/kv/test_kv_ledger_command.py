@@ -1,10 +1,16 @@
 import json
+import os
+import subprocess
+import sys
+import tempfile
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+
+from launch.options import REPOSITORY
 
 
 def said(*arguments: Any) -> str:
@@ -35,3 +41,19 @@ def test_what_cannot_be_read_or_counted(tmp_path: Path, model_dir: Path) -> None
         said("--model-dir", str(tmp_path))
     with pytest.raises(CommandError, match="at least 1"):
         said("--model-dir", str(model_dir), "--sessions", "0")
+
+
+def test_by_itself_it_starts_no_services(model_dir: Path) -> None:
+    environ = {name: text for name, text in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    with tempfile.TemporaryDirectory(prefix="reprise-ledger-") as folder:
+        environ |= {"VAR_DIR": folder, "DJANGO_SETTINGS_MODULE": "config.settings.local"}
+        command = [sys.executable, "manage.py", "kv_ledger", "--model-dir", str(model_dir)]
+        card, live = (
+            subprocess.run([*command, *more], cwd=REPOSITORY, env=environ, capture_output=True, text=True)
+            for more in ([], ["--live"])
+        )
+        made = {path.name for path in Path(folder).iterdir()}
+    assert card.returncode == 0 and "23,040 bytes per token" in card.stdout, card.stderr
+    assert live.returncode != 0 and "No live worker: Valkey can't be asked" in live.stderr
+    assert "Traceback" not in live.stderr
+    assert not made & {"postgres", "valkey", "sockets"}

@@ -1,0 +1,146 @@
+"""Whether memory stays where it is: 2,000 generations, 200 conversations, 256 MiB of keys and values.
+
+All conversations share a long system prompt; eight are answered at any time, in turn. Each is told a word of
+its own in its first question, which no other may ever read.
+"""
+
+import argparse
+import random
+import string
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from benchmarks.prefix_reuse import default_model_dir
+from benchmarks.report import report, show, target
+from inference.engines.base import Delta, Request, Sampling
+from inference.engines.batching import CHUNK
+from inference.engines.torch import MIB, TorchEngine
+from inference.understanding.turns import Turn
+
+AT_ONCE = 8
+ANSWER_TOKENS = 8
+SYSTEM = "You keep one word for each person who writes, and tell it to nobody else. " * 12
+FIRST = "My word is {word}. Remember it, please, and say it back to me now."
+LATER = "This is question {turn}: say my word again, and something kind about the number {turn}."
+
+
+def word(session: int) -> str:
+    """Eight letters that no garbled word of somebody else's comes to by chance."""
+    return "".join(random.Random(session).choices(string.ascii_lowercase, k=8))
+
+
+class Growth:
+    def __init__(self, engine: TorchEngine, sessions: int) -> None:
+        self._engine = engine
+        told: Turn = {"role": "system", "content": SYSTEM}
+        self._turns: list[list[Turn]] = [[told] for _ in range(sessions)]
+        self._words = {word(session) for session in range(sessions)}
+        self.told_to_others = 0
+        self.resident: list[int] = []
+        self.resident_when_full: list[int] = []
+        self.ledger_off = 0
+        self.prompt = self.cached = 0
+
+    def answer(self, session: int, turn: int) -> None:
+        text = LATER.format(turn=turn) if turn else FIRST.format(word=word(session))
+        turns: list[Turn] = [*self._turns[session], {"role": "user", "content": text}]
+        request = Request(
+            f"{session}.{turn}", turns, Sampling(max_tokens=ANSWER_TOKENS), session=f"session {session}"
+        )
+        said = ""
+        for event in self._engine.stream(request):
+            if isinstance(event, Delta):
+                said += event.text
+            else:
+                self.prompt += event.prompt_tokens
+                self.cached += event.cached_tokens
+        self._turns[session] = [*turns, {"role": "assistant", "content": said}]
+        self.told_to_others += any(one in said for one in self._words - {word(session)})
+
+    def warm(self) -> None:
+        """Passes of every size, each of which oneDNN writes code for, once."""
+        model = self._engine._model
+        for tokens in range(1, CHUNK + 1):
+            if model._rows(tokens) == tokens:
+                model.step([(model.new_buffer(tokens), [1] * tokens)])
+
+    def look(self) -> None:
+        """Between two rounds, when nothing is computed."""
+        store = self._engine._store
+        assert store is not None
+        self.resident.append(psutil.Process().memory_info().rss)
+        if store.evicted:
+            self.resident_when_full.append(self.resident[-1])
+        real = store.real_bytes() + self._engine.ledger.idle
+        self.ledger_off = max(self.ledger_off, abs(real - self._engine.ledger.total))
+
+    def run(self, turns: int) -> None:
+        sessions = len(self._turns)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for turn in range(turns):
+                for start in range(0, sessions, AT_ONCE):
+                    batch = range(start, min(sessions, start + AT_ONCE))
+                    list(pool.map(lambda session, turn=turn: self.answer(session, turn), batch))
+                    self.look()
+
+
+def measure(model_dir: Path, sessions: int, turns: int, budget: int) -> dict[str, Any]:
+    engine = TorchEngine(model_dir, kv_budget=budget)
+    growth = Growth(engine, sessions)
+    growth.warm()
+    growth.run(turns)
+    # Warm is what has been full once: before the first eviction the store is meant to grow.
+    full = growth.resident_when_full or growth.resident[-1:]
+    tenth = max(1, len(full) // 10)
+    return {
+        "generations": sessions * turns,
+        "sessions": sessions,
+        "budget_bytes": budget,
+        "resident_mib_when_first_full": round(median(full[:tenth]) / MIB, 1),
+        "resident_mib_at_the_end": round(median(full[-tenth:]) / MIB, 1),
+        "resident_mib_at_most": round(max(growth.resident) / MIB, 1),
+        "ledger_off_by_bytes": growth.ledger_off,
+        "words_told_to_others": growth.told_to_others,
+        "prompt_tokens_from_kv": round(growth.cached / growth.prompt, 4),
+        "kv": engine.kv_report(),
+    }
+
+
+def targets(found: dict[str, Any]) -> list[dict[str, Any]]:
+    grown = found["resident_mib_at_the_end"] / found["resident_mib_when_first_full"]
+    kept = found["kv"]["stored_bytes"] / found["budget_bytes"]
+    return [
+        target("resident memory, end / when first full", grown, "<= 1.05", grown <= 1.05),
+        target("ledger off by, bytes", found["ledger_off_by_bytes"], "0", found["ledger_off_by_bytes"] == 0),
+        target("words told to others", found["words_told_to_others"], "0", not found["words_told_to_others"]),
+        target("stored / budget", kept, "<= 1", kept <= 1),
+    ]
+
+
+def lines(found: dict[str, Any]) -> list[str]:
+    return [
+        f"{found['generations']} generations over {found['sessions']} sessions; resident MiB: "
+        f"{found['resident_mib_when_first_full']} when first full, "
+        f"{found['resident_mib_at_the_end']} at the end, {found['resident_mib_at_most']} at most",
+        f"{found['kv']['stored_evicted']} evictions; {found['prompt_tokens_from_kv']:.1%} of prompts from KV",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kv_growth", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--quick", action="store_true", help="under a minute: 24 conversations of 4 turns, in 24 MiB"
+    )
+    parser.add_argument("--model-dir", type=Path, default=default_model_dir(), help="default: %(default)s")
+    chosen = parser.parse_args()
+    found = measure(chosen.model_dir, *((24, 4, 24 * MIB) if chosen.quick else (200, 10, 256 * MIB)))
+    show(report("kv_growth", found, targets(found), quick=chosen.quick), chosen.json, lines)
+
+
+if __name__ == "__main__":
+    main()
