@@ -3,33 +3,97 @@
 from datetime import timedelta
 from typing import Literal
 
+import redis
+import structlog
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
-from . import claims, dispatch, stream
+from . import claims, dispatch, stream, workers
 from .models import OPEN, Generation, Status
+from .redis import client
+
+log = structlog.get_logger(__name__)
 
 
 def reap() -> dict[str, int]:
     """End or send again every open generation that has been silent for too long; returns the counts."""
     counts = {"interrupted": 0, "resent": 0}
-    silent_for = timedelta(seconds=min(settings.REDISPATCH_SECONDS, settings.SILENT_SECONDS))
-    silent = Generation.objects.filter(status__in=OPEN, heartbeat_at__lt=timezone.now() - silent_for).defer(
-        "question", "output_token_ids"
-    )
-    for generation in silent:
-        came_of_it = settle(generation)
+    patience = min(settings.REDISPATCH_SECONDS, settings.SILENT_SECONDS, settings.WORKER_ALIVE_SECONDS)
+    silent = Q(heartbeat_at__lt=timezone.now() - timedelta(seconds=patience))
+    seats = _seats()
+    in_vain = Q(status=Status.PENDING, looked_up=True) & ~Q(claimed_by__in=["", *seats])
+    due = Generation.objects.filter(silent | in_vain if seats else silent, status__in=OPEN)
+    for generation in due.defer("question", "output_token_ids"):
+        came_of_it = settle(generation, seats)
         if came_of_it:
             counts[came_of_it] += 1
     return counts
 
 
-def settle(generation: Generation) -> Literal["interrupted", "resent"] | None:
-    """Do what is due for one open generation: nothing, while it has been heard of lately."""
+def settle(
+    generation: Generation, seats: frozenset[str] | None = None
+) -> Literal["interrupted", "resent"] | None:
+    """Do what is due for one open generation: nothing, while it has been heard of lately. `seats` are those
+    of the workers that are alive, where that is known."""
     silent = (timezone.now() - generation.heartbeat_at).total_seconds()
     if generation.status == Status.PENDING:
-        return "resent" if silent > settings.REDISPATCH_SECONDS and _resend(generation) else None
+        in_vain = (
+            generation.looked_up and generation.claimed_by and seats and generation.claimed_by not in seats
+        )
+        due = in_vain or silent > settings.REDISPATCH_SECONDS
+        return "resent" if due and _resend(generation) else None
+    if silent > settings.WORKER_ALIVE_SECONDS and _worker_died(generation):
+        if stream.stop_requested(generation.pk) is not None:
+            return "interrupted" if _interrupt(generation) else None
+        if _begin_anew(generation):
+            return "resent"
     return "interrupted" if silent > settings.SILENT_SECONDS and _interrupt(generation) else None
+
+
+def clear_seats() -> int:
+    """Remove the queues of workers that have long been gone; returns how many there were."""
+    try:
+        gone = workers.abandoned_seats("generate")
+    except redis.RedisError:
+        return 0
+    for seat in gone:
+        dispatch.remove_queue(seat)
+    return len(gone)
+
+
+def _seats() -> frozenset[str]:
+    """Of the workers that are alive; empty when nobody can tell, or there is none."""
+    try:
+        return workers.roll("generate").seats
+    except redis.RedisError:
+        return frozenset()
+
+
+def _worker_died(generation: Generation) -> bool:
+    """Is whoever had this gone, while others are there who could do it?"""
+    if generation.leader_id:
+        return False  # nobody had it
+    try:
+        there = workers.roll("generate" if generation.looked_up else "answer").processes
+    except redis.RedisError:
+        return False
+    return bool(there) and workers.process_of(generation.claimed_by) not in there
+
+
+def _begin_anew(generation: Generation) -> bool:
+    """Give a dead worker's generation to another. Once: the question may be what killed the first."""
+    try:
+        once = f"generation:{generation.pk}:begun-anew"
+        if not client().set(once, 1, nx=True, ex=settings.STREAM_TTL_SECONDS):
+            return False
+    except redis.RedisError:
+        return False
+    if not claims.take_back(generation):
+        return False
+    log.warning("begun_anew", generation=str(generation.pk), lost=generation.claimed_by)
+    _dispatch(generation)
+    return True
 
 
 def _resend(generation: Generation) -> bool:
@@ -39,8 +103,12 @@ def _resend(generation: Generation) -> bool:
         pk=generation.pk, status=Status.PENDING, heartbeat_at=generation.heartbeat_at
     ).update(heartbeat_at=timezone.now())
     if mine:
-        (dispatch.generate if generation.looked_up else dispatch.answer)(generation.pk)
+        _dispatch(generation)
     return bool(mine)
+
+
+def _dispatch(generation: Generation) -> None:
+    (dispatch.generate if generation.looked_up else dispatch.answer)(generation.pk)
 
 
 def _interrupt(generation: Generation) -> bool:

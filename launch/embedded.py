@@ -40,12 +40,7 @@ class Embedded:
 
     def environment(self) -> dict[str, str]:
         """What a program has to find in its environment to use them."""
-        found = {}
-        if self.postgres:
-            found["DATABASE_URL"] = self.postgres.url()
-        if self.valkey:
-            found["REDIS_URL"] = self.valkey.url()
-        return found
+        return {service.variable: service.url() for service in self.services}
 
     def start(self) -> None:
         """Have them running until `stop`. Raises: Problem if one cannot be started."""
@@ -129,6 +124,21 @@ def needed(environ: Mapping[str, str] = os.environ) -> Embedded | None:
     if not postgres and not valkey:
         return None
     return Embedded(default_var_dir(environ), postgres=postgres, valkey=valkey)
+
+
+@contextmanager
+def where_running(environ: MutableMapping[str, str] = os.environ) -> Iterator[None]:
+    """Within the block, `environ` has the addresses of those embedded services that run anyway. None is
+    started, and none kept from being stopped."""
+    embedded = needed(environ)
+    running = [service for service in embedded.services if service.is_running()] if embedded else []
+    found = {service.variable: service.url() for service in running}
+    environ.update(found)
+    try:
+        yield
+    finally:
+        for name in found:
+            environ.pop(name, None)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ class Options:
     web_processes: int
     answer_concurrency: int
     generate_concurrency: int
+    generate_workers: int
     settings_module: str
 
     @classmethod
@@ -42,7 +43,8 @@ class Options:
             port=_number(environ, "PORT", 8000, 1, 65535),
             web_processes=_number(environ, "WEB_PROCESSES", 1, 1, 64),
             answer_concurrency=_number(environ, "ANSWER_CONCURRENCY", 4, 1, 256),
-            generate_concurrency=_number(environ, "GENERATE_CONCURRENCY", 2, 1, 256),
+            generate_concurrency=_number(environ, "GENERATE_CONCURRENCY", 8, 1, 256),
+            generate_workers=_number(environ, "GENERATE_WORKERS", 1, 1, 64),
             settings_module=environ.get("DJANGO_SETTINGS_MODULE") or "config.settings.local",
         )
 

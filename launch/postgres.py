@@ -26,6 +26,7 @@ class Postgres:
     """
 
     name = "Postgres"
+    variable = "DATABASE_URL"
 
     def __init__(self, data_dir: Path, sockets: Path, *, durable: bool = True) -> None:
         self.data_dir = data_dir

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from launch.options import REPOSITORY, Options
 
+WORKERS = 30  # the rank of those that stop side by side
+
 
 @dataclass(frozen=True)
 class Program:
@@ -35,13 +37,16 @@ def web() -> list[str]:
     return python("-m", "launch.web")
 
 
-def worker(queue: str, threads: int) -> list[str]:
-    """A Celery worker for one queue. Threads: an engine or a connection pool must not be forked.
+def worker(queue: str, threads: int, number: int = 1) -> list[str]:
+    """A Celery worker for one queue, the `number`th of those that we start. Threads: an engine or a
+    connection pool must not be forked.
+
+    Started again it has the same name, and so finds what waits for it.
 
     It takes a task only when a thread is free: a message that waits in a busy worker's memory is one
     that no other worker can take.
     """
-    options = ["--queues", queue, "--hostname", f"{queue}-{os.getpid()}@%h", "--pool", "threads"]
+    options = ["--queues", queue, "--hostname", f"{queue}-{os.getpid()}-{number}@%h", "--pool", "threads"]
     pace = ["--concurrency", str(threads), "--prefetch-multiplier", "1", "-O", "fair"]
     alone = ["--without-gossip", "--without-mingle"]
     return _celery("worker", *options, *pace, *alone)
@@ -63,9 +68,21 @@ def stack(options: Options) -> list[Program]:
     schedule = options.var_dir / "run" / "beat-schedule"
     return [
         Program("beat", beat(schedule), rank=20, patience=3),
-        Program("answer", worker("answer", options.answer_concurrency), rank=30, patience=6),
-        Program("generate", worker("generate", options.generate_concurrency), rank=30, patience=6),
+        Program("answer", worker("answer", options.answer_concurrency), rank=WORKERS, patience=6),
+        *_generate_workers(options),
         Program("web", web(), rank=40, patience=4, listens=listens, processes=options.web_processes),
+    ]
+
+
+def _generate_workers(options: Options) -> list[Program]:
+    return [
+        Program(
+            "generate" if number == 1 else f"generate-{number}",
+            worker("generate", options.generate_concurrency, number),
+            rank=WORKERS,
+            patience=6,
+        )
+        for number in range(1, options.generate_workers + 1)
     ]
 
 
@@ -77,7 +94,8 @@ def supervisord_configuration(programs: list[Program], var_dir: Path) -> str:
     for program in programs:
         kind = "fcgi-program" if program.listens else "program"
         parser[f"{kind}:{program.name}"] = _program(program, var_dir)
-    parser["group:workers"] = {"programs": "answer,generate", "priority": "30"}
+    workers = [program.name for program in programs if program.rank == WORKERS]
+    parser["group:workers"] = {"programs": ",".join(workers), "priority": str(WORKERS)}
     text = io.StringIO()
     parser.write(text)
     return text.getvalue()

@@ -72,7 +72,7 @@ class Run:
             preflight.check_redis(url)
 
     def _prepare(self) -> None:
-        if self.environ.get("ENGINE", "torch") == "torch":
+        if self.environ.get("ENGINE", "torch") != "openai":  # torch and vLLM read MODEL_DIR
             self._do("The model could not be prepared", "-m", "inference.engines.weights")
         self.embedded = needed(self.environ)
         if self.embedded:

@@ -22,6 +22,7 @@ class Valkey:
     """
 
     name = "Valkey"
+    variable = "REDIS_URL"
 
     def __init__(self, data_dir: Path, sockets: Path, *, durable: bool = True) -> None:
         self.data_dir = data_dir

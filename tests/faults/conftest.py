@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from tests.websocket import records
 
 ALIAS = "faults"
 SETTINGS = {
-    "SILENT_SECONDS": "8",
+    "SILENT_SECONDS": "15",
     "REDISPATCH_SECONDS": "8",
     "QUEUE_LIMIT": "3",
     "MAX_TOKENS": "90",
@@ -29,10 +29,12 @@ SETTINGS = {
 class FragileStack(Stack):
     """Can be broken in more ways than others."""
 
-    def __init__(self, var_dir: Path, services: Embedded) -> None:
+    def __init__(
+        self, var_dir: Path, services: Embedded, environ: Mapping[str, str] = SETTINGS, **more: int
+    ) -> None:
         self.services = services
         self._bent: set[str] = set()
-        super().__init__("reprise", var_dir, services, services.environment() | SETTINGS)
+        super().__init__("reprise", var_dir, services, {**services.environment(), **environ}, **more)
 
     def migrate(self) -> None:
         subprocess.run(python("manage.py", "migrate", "-v0"), cwd=REPOSITORY, env=self._environ, check=True)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 import redis
 
-from launch.embedded import Embedded, needed, on_demand
+from launch.embedded import Embedded, needed, on_demand, where_running
 from launch.options import REPOSITORY
 from launch.problem import Problem
 from launch.process import wait_until
@@ -168,6 +168,22 @@ def test_given_addresses_are_left_alone(var_dir: Path) -> None:
         assert redis.Redis.from_url(database_given["REDIS_URL"]).ping()
         assert not (var_dir / "postgres").exists()
     assert "REDIS_URL" not in database_given
+
+
+def test_who_only_looks_starts_nothing_and_stops_nothing(var_dir: Path) -> None:
+    environ = {"VAR_DIR": str(var_dir)}
+    with where_running(environ):
+        assert environ == {"VAR_DIR": str(var_dir)} and not var_dir.exists()
+    embedded = Embedded(var_dir, durable=False, postgres=False)
+    embedded.start()
+    with where_running(environ):
+        assert set(environ) == {"VAR_DIR", "REDIS_URL"}
+        assert redis.Redis.from_url(environ["REDIS_URL"]).ping()
+    assert environ == {"VAR_DIR": str(var_dir)} and running(embedded) == [True]
+    given = environ | {"REDIS_URL": "redis://kv"}
+    with where_running(given):
+        assert given["REDIS_URL"] == "redis://kv"
+    assert given["REDIS_URL"] == "redis://kv"
 
 
 def test_a_failure_is_one_line_and_leaves_nothing_running(var_dir: Path) -> None:
