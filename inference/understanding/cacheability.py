@@ -1,18 +1,20 @@
 """May this answer be kept, for whom, and for how long?
 
 Errs on the side of trust: a question wrongly called personal, live or creative costs a hit; one wrongly
-called shareable shows somebody's data, or yesterday's weather, to a stranger.
+called shareable shows somebody's data, or yesterday's weather, to a stranger. So each of those classes is
+left only where something says that the question is general: "my" in a how-to question, "now" in a
+definition. What no rule knows is a fact, kept for a day.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from .personal import find_data, find_personal
 from .turns import Turns
 
-ContentClass = Literal["fact", "live", "personal", "creative"]
+ContentClass = Literal["fact", "advice", "chitchat", "business", "live", "personal", "creative", "code"]
 
 
 @dataclass(frozen=True)
@@ -37,73 +39,352 @@ def _words(*alternatives: str) -> str:
     return rf"\b(?:{'|'.join(alternatives)})\b"
 
 
-_PERSONAL_DATA = (
-    r"[\w.+-]+@[\w-]+\.\w+",  # an e-mail address
-    r"(?<!\d)(?:\+?\d[\s().-]?){7,}(?!\d)",  # phone, card, account and identity numbers
-    r"\d{3}-\d{2}-\d{4}",
-)
-_PERSONAL = _any_of(
-    *_PERSONAL_DATA,
-    r"(?<!\d)\d{6,}(?!\d)",  # order and customer numbers
-    _words("my", "mine", "myself", "our", "ours", "i['’]m", "i am", "i['’]ve", "i have", "i had", "i was"),
-    _words("i live", "i work", "i feel", "call me"),
-    r"\b(?:password|passwd|api[ _-]?key|secret|token)\s*(?:is|[:=])",
-    r"\b(?:order|invoice|ticket|account|case|booking|reservation|tracking)"
-    r"\s*(?:no\.?|number|id|#|:)*\s*#?\d+",
-    r"\b\d{1,5}\s+\w+\s+(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd)\b",
-    "我的|我们的|我叫|我是|我在|我有|我家|我姓|我今年|我昨天|本人|咱们?的|俺",
-    r"(?:订单|单号|工单|账号|帐号|卡号|身份证|手机号?|电话|会员)\D{0,4}\d+",
-    r"(?:省|市|区|县)\S{0,12}(?:路|街|号|弄|室)",
-)
+# What changes by the minute or the day, whatever is asked about it.
 _LIVE = _any_of(
-    _words("now", "currently", "current", "today", "tonight", "tomorrow", "yesterday", "at the moment"),
-    _words("(?:this|next|last) (?:week|month|year|morning|afternoon|evening|night)", "latest", "newest"),
-    _words("recent(?:ly)?", "live", "so far", "these days", "what (?:time|day|date|year)"),
-    _words("weather", "forecast", "temperature (?:in|outside)", "stock", "share price", "exchange rate"),
-    _words("prices?", "costs?", "how much (?:is|are|does|do)", "news", "score", "traffic", "available"),
-    "现在|目前|当前|今天|今日|今晚|明天|明日|后天|昨天|昨日|刚才|最近|最新|近期|此刻|实时",
-    "[本这上下](?:周|星期|个?月)|今年|明年|去年|几点了|几号|星期几|周几",
-    "天气|气温|下雨|股价|股票|汇率|价格|价钱|多少钱|售价|报价|新闻|比分|路况|库存|有货",
+    _words("weather", "forecast", "temperature (?:in|outside)", "air quality", "pollen count"),
+    _words(
+        "(?:stock|share|bitcoin|btc|crypto|gold|oil|gas|house|fuel|flight|ticket)s? prices?",
+        "exchange rates?",
+        "stock market",
+    ),
+    _words(
+        "news",
+        "headlines",
+        "breaking",
+        "(?:live|final|match|game) scores?",
+        "who won",
+        "traffic (?:on|in|jam|now|report)",
+    ),
+    _words(
+        "in stock",
+        "available (?:today|now|tonight|tomorrow|right now)",
+        "still available",
+        "open (?:now|today|right now)",
+    ),
+    _words(
+        "today",
+        "tonight",
+        "tomorrow",
+        "yesterday",
+        "as of",
+        "these days",
+        "so far",
+        "latest",
+        "newest",
+        "up[- ]to[- ]date",
+    ),
+    _words("(?:this|next|last) (?:week|weekend|month|year|morning|afternoon|evening|night|season)", "recent"),
+    _words(
+        "what(?:'s| is) the (?:time(?! (?:difference|zone|complexity|limit|signature))|date)",
+        "what (?:time|day|date|year|month) is it",
+        "near me",
+        "nearby",
+        "closest",
+        "nearest (?!integer|neighbou?r|whole|cent|power|multiple|even|hundred)\\w+",
+    ),
+    "今天|今日|今晚|明天|明日|明晚|后天|昨天|昨日|前天|刚刚|此刻|实时|最新|近期|本[周月年季]"
+    "|[这上下]个?(?:周|星期|礼拜|月)|今年|明年|去年",
+    "天气|气温|下雨|下雪|空气质量|股价|股票|大盘|汇率|金价|油价|房价|币价|行情|新闻|头条|热搜|比分"
+    "|谁赢了|路况|堵车|限行",
+    "库存|有货|有没有货|还有票|余票|几点了|今儿|星期几了?$|周几$|几号了?$|附近|离我",
+)
+# Prices are live, except what a business charges by its own tariff.
+_PRICE = _any_of(
+    _words(
+        "prices?",
+        "how much (?:is|are|does|do|for|would|will|did)(?!.{0,40}\\b(?:weigh|hold|contain|measure)\\b)",
+        "costs?",
+        "cheapest",
+        "quote",
+    ),
+    "多少钱|价格|价钱|售价|报价|什么价|几块钱|贵不贵",
+)
+_TARIFF = _any_of(
+    _words(
+        "shipping",
+        "delivery",
+        "postage",
+        "fees?",
+        "membership",
+        "subscription",
+        "per (?:month|year|user|seat)",
+        "late",
+        "surcharge",
+    ),
+    _words(
+        "deposit",
+        "penalty",
+        "commission",
+        "insurance",
+        "plan",
+        "premium",
+        "licen[cs]e",
+        "visa",
+        "passport",
+        "toll",
+    ),
+    "运费|邮费|手续费|工本费|年费|会员|月租|服务费|押金|违约金|滞纳金|保险|快递|签证|签注|护照|挂号"
+    "|补办|套餐",
+)
+# "Now" where the answer is a method, a reason or a meaning is only a way of speaking.
+_NOW = _any_of(_words("now", "currently", "current", "at the moment", "right now"), "现在|目前|当前|眼下")
+_TIMELESS = _any_of(
+    _words(
+        "how (?:do|can|could|should|would|to)",
+        "why",
+        "what does",
+        "what (?:do|should|can) i",
+        "difference",
+        "explain",
+        "define",
+        "mean(?:s|ing)?",
+    ),
+    _words(
+        "current(?:ly)? (?:directory|folder|branch|user|working|line|row|page|limit|ratio|amp|flow"
+        "|density|divider|source|transformer)"
+    ),
+    "怎么|如何|怎样|咋|为什么|为啥|什么是|区别|意思|当前(?:目录|路径|分支|用户|行|页|文件夹)"
+    "|现在完成时|现在进行时|一般现在时",
+)
+# "The plot of Hamlet", "the name of the river": there is such a thing already, and it stays what it is.
+_EXISTS = (
+    r"(?!(?: me| us)?(?: about)? (?:the|its|their|his|her) (?:\w+ )?"
+    r"(?:names?|ideas?|plot|story|tale|characters?|lyrics|verse|speech|review|letter)"
+    r" (?:of|behind|in|from|to|by)\b(?! an?\b))"
 )
 _CREATIVE = _any_of(
-    r"\b(?:write|compose|draft|invent|make up|imagine|brainstorm|come up with|create|generate|tell)\b.{0,40}?"
-    r"\b(?:poems?|haiku|limerick|sonnet|song|lyrics|rap|story|stories|tale|jokes?|riddles?|essay|novel|script"
-    r"|screenplay|dialogue|speech|slogans?|tagline|names?|ideas?|plot|character|verse|letter|e-?mail|post"
-    r"|tweet|advert|ad|caption|blog)\b",
-    _words("surprise me", "random", "roll (?:a|the) dic?e", "flip a coin", "pick (?:a|one|any)"),
-    "(?:写|编|作|创作|讲|来|想|起|取|生成).{0,12}?"
-    "(?:诗|词|歌|故事|笑话|段子|小说|作文|文案|剧本|对联|谜语|名字|口号|标语|演讲稿|信|邮件|情书|散文)",
-    "随机|随便(?:选|挑|说|来)|掷骰子|抛硬币|脑洞",
+    r"\b(?:write|compose|draft|invent|make up|imagine|brainstorm|come up with|create|generate"
+    rf"|(?:tell|give me)\b{_EXISTS}|suggest|think of|sing|rap)\b.{{0,40}}?"
+    r"\b(?:poems?|haiku|limerick|sonnet|song|lyrics|rap|story|stories|tale|jokes?|riddles?|essay|novel"
+    r"|screenplay|dialogue|speech|slogans?|tagline|names?|ideas?|plot"
+    r"|character|verse|letter|e-?mail|post|tweet|advert|ad|caption|blog|toast|vows|bio|review"
+    r"|complaint|invitation|apology|pun)\b",
+    r"^(?:please )?(?:write|compose|draft|rewrite|rephrase|paraphrase|continue"
+    r"|finish)\b(?!.{0,50}\b(?:function|query|regex|script|code|program|class|test|sql|loop|file"
+    r"|formula|equation|numbers?|date)\b)",
+    _words(
+        "surprise me",
+        "at random",
+        "random (?!access|forest|variable|number|walk|sampl)\\w+",
+        "roll (?:a|the|two) dic?e",
+        "flip a coin",
+        "pick (?:a|one|any)",
+    ),
+    _words(
+        "role[- ]?play",
+        "pretend (?:to be|you)",
+        "act as",
+        "act like",
+        "haiku",
+        "limerick",
+        "tell me something (?:funny|interesting)",
+    ),
+    "(?:写|编|创作|拟|起草|生成|改写|润色|续写|仿写|作(?=[一首篇个])|(?:来|想|起|取|讲(?!的是|了?(?:什么|啥|哪))|出|画"
+    "|给我)(?=[一两二三几个首段点篇份]|.{0,3}(?:名|故事|笑话|段子))).{0,14}?"
+    "(?:诗|词(?!典|语|汇)|歌(?!手)|故事|笑话|段子|小说|作文|文案|剧本|对联|谜语|名字|网名|口号|标语"
+    "|演讲稿|发言稿|信(?!息|用|号|任)|邮件|情书|散文|检讨|总结|周报|日报|评语|祝福|贺词|好评|差评"
+    "|朋友圈|请假条|议论文|广告)",
+    "随机(?!数|变量|森林|存取|访问|抽样)|随便(?:选|挑|说|来)|掷骰子|抛硬币|脑洞|角色扮演|扮演|假装你是",
 )
-# An answer says "my" and "I am" of the model; there only data counts.
-_DATA = _any_of(*_PERSONAL_DATA)
+_CHITCHAT = _any_of(
+    r"^\W*(?:hi|hello|hey|yo|good (?:morning|afternoon|evening|night)|thanks?(?: you)?(?: (?:so"
+    r"|very) much| a lot)?|thx|bye|goodbye|see you|ok(?:ay)?|cool|great|nice|lol|haha+"
+    r"|how are you(?: doing)?|what'?s up|who are you|what are you|what(?:'s| is) your name"
+    r"|are you (?:a )?(?:human|bot|robot|real|an ai)|nice to meet you)(?: there| again| all)?\W*$",
+    r"^\W*(?:你好|您好|嗨|哈喽|早上好|早安|中午好|下午好|晚上好|晚安|谢谢你?|多谢|感谢|再见|拜拜|好的"
+    r"|好吧|哈哈+|在吗|在不在|你是谁|你叫什么(?:名字)?|你是机器人吗|你是人吗|吃了吗|你会什么"
+    r"|你能做什么)[呀啊吗哦嘛了]?\W*$",
+)
+_BUSINESS = _any_of(
+    _words(
+        "refunds?",
+        "returns? (?:policy|an?|the|my|item|label)",
+        "shipping",
+        "deliver(?:y|ies)?",
+        "ship(?:s)? to",
+        "warranty",
+        "guarantee",
+        "invoices?",
+        "opening hours",
+        "business hours",
+    ),
+    _words(
+        "customer (?:service|support|care)",
+        "membership",
+        "loyalty",
+        "coupons?",
+        "vouchers?",
+        "discount codes?",
+        "promo(?: code)?s?",
+        "gift cards?",
+        "exchange policy",
+        "cancellation",
+        "check-?out",
+    ),
+    _words(
+        "your (?:shop|store|company|website|app|office|service|policy|team|hotel|gym|staff|bank|branch)",
+        "(?:do|does|are|can|will) you (?:ship|sell|offer|accept|deliver|open|take|have|price)",
+    ),
+    _words(
+        "expense (?:report|claim)s?",
+        "reimburs\\w+",
+        "annual leave",
+        "payroll",
+        "vpn access",
+        "company (?:policy|car|laptop)",
+        "working hours",
+    ),
+    "退货|退款|换货|发货|快递|运费|包邮|会员|发票|保修|质保|三包|营业时间|几点(?:开门|关门|营业|下班"
+    "|上班)|客服|优惠券|折扣|满减|定金|尾款|售后|门店|你们|贵(?:公司|司|店)|报销|年假|考勤|请假流程"
+    "|社保|公积金|会议室|工牌|入职|离职",
+)
+_CODE = _any_of(
+    r"```|\bdef \w+\(|\bSELECT\b.+\bFROM\b|#include|</\w+>|\bconsole\.log\b|=>|(?<!\w)\w++\(\)",
+    _words(
+        "python",
+        "javascript",
+        "typescript",
+        "java",
+        "golang",
+        "rust",
+        "c\\+\\+",
+        "c#",
+        "php",
+        "ruby",
+        "kotlin",
+        "swift",
+        "sql",
+        "mysql",
+        "postgres(?:ql)?",
+        "mongodb",
+        "redis",
+        "sqlite",
+        "bash",
+        "powershell",
+    ),
+    _words(
+        "html",
+        "css",
+        "react",
+        "vue",
+        "angular",
+        "django",
+        "flask",
+        "node(?:\\.js)?",
+        "npm",
+        "pip",
+        "git",
+        "docker",
+        "kubernetes",
+        "k8s",
+        "kubectl",
+        "nginx",
+        "terraform",
+        "regex",
+        "api",
+        "json",
+        "yaml",
+        "xml",
+    ),
+    _words(
+        "compilers?",
+        "functions?",
+        "algorithms?",
+        "arrays?",
+        "stack trace",
+        "exception",
+        "segfault",
+        "null pointer",
+        "unit tests?",
+        "recursion",
+        "dataframe",
+        "pandas",
+        "numpy",
+    ),
+    "代码|编程|函数|报错|正则|脚本|接口|数据库|线程|进程|数组|变量|编译|部署|前端|后端",
+)
+_ADVICE = _any_of(
+    _words(
+        "should i",
+        "recommend\\w*",
+        "suggest\\w*",
+        "advice",
+        "tips",
+        "which (?:one )?(?:is|are) (?:better|best)",
+        "what(?:'s| is| are) the best",
+        "worth (?:it|buying)",
+        "is it (?:better|worth|a good idea)",
+    ),
+    "该不该|要不要|推荐|建议|哪个好|哪款|值得|值不值|选哪|怎么选|注意什么|技巧|攻略",
+)
 
-_KEPT_FACT = (timedelta(hours=24), timedelta(days=7))
-_KEPT_PERSONAL = (timedelta(minutes=20), timedelta(minutes=30))
+_KEPT = timedelta(hours=24), timedelta(days=7)
+_KEPT_BUSINESS = timedelta(hours=1), timedelta(hours=4)
+_KEPT_PERSONAL = timedelta(minutes=20), timedelta(minutes=30)
+_SHARED: tuple[tuple[ContentClass, re.Pattern[str], tuple[timedelta, timedelta], str], ...] = (
+    ("chitchat", _CHITCHAT, _KEPT, "small talk"),
+    ("code", _CODE, _KEPT, "a question about code"),
+    ("business", _BUSINESS, _KEPT_BUSINESS, "asks for a business rule"),
+    ("advice", _ADVICE, _KEPT, "asks for advice"),
+)
+# A turn that goes on with the one before is of its kind: "and in Rome?", "那上海呢".
+_GOES_ON = _any_of(
+    r"^\W*(?:and|or|but|so|then|what about|how about|what if|same|also)\b|^\W*(?:why|how|when|where"
+    r"|really|which one|who)\W*$|\b(?:it|that|there|those|them|this one)\W*$",
+    "^(?:那|那么|还有|然后|换成|如果是|再|另外)|呢[?？]?$|^(?:为什么|怎么说|真的吗|多少|哪个)[?？]?$"
+    "|它|这个|那个|那里|那边",
+)
 
 
-def _any(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:
-    return any(pattern.search(text) for text in texts)
+def _is_live(text: str) -> bool:
+    if _LIVE.search(text):
+        return True
+    if _PRICE.search(text) and not _TARIFF.search(text):
+        return True
+    return bool(_NOW.search(text)) and not _TIMELESS.search(text)
+
+
+def _goes_on(text: str) -> bool:
+    """Does the question lean on the turn before it? Short ones are taken to."""
+    return len(text) < 12 or (len(text.split()) < 4 and text.isascii()) or bool(_GOES_ON.search(text))
+
+
+def _asked(turns: Turns) -> list[str]:
+    """The question, and the questions before it that it goes on with."""
+    texts = [turn["content"] for turn in turns if turn["role"] == "user"]
+    first = len(texts) - 1
+    while first > 0 and _goes_on(texts[first]):
+        first -= 1
+    return texts[first:]
 
 
 def classify(turns: Turns) -> Cacheability:
     """Judge the question (the last turn) in its history. A live or creative question is answered anew every
-    time; anything personal, in question or history, stays in its session."""
-    question, texts = turns[-1]["content"], [turn["content"] for turn in turns]
+    time; anything personal, in question or history, stays in its session: an answer may take up what was
+    said of a person ten turns ago. A live question ten turns ago does not matter, unless this one goes on
+    with it."""
+    question, asked = turns[-1]["content"], _asked(turns)
     if not any(character.isalnum() for character in question):
         return Cacheability("fact", False, False, None, None, "there are no words in the question")
     if _CREATIVE.search(question):
         return Cacheability("creative", False, False, None, None, "asks for something new each time")
-    # The whole history counts: "and in Paris?" after a weather question asks for the weather too.
-    if _any(_LIVE, (turn["content"] for turn in turns if turn["role"] == "user")):
-        return Cacheability("live", False, False, None, None, "the answer changes by the minute")
-    if _any(_PERSONAL, texts):
-        ttl, life = _KEPT_PERSONAL
-        return Cacheability("personal", True, False, ttl, life, "something personal was said")
-    ttl, life = _KEPT_FACT
+    if any(_is_live(text) for text in asked):
+        return Cacheability("live", False, False, None, None, "the answer changes with time or place")
+    for turn in reversed([turn for turn in turns if turn["role"] != "system"]):
+        why = find_personal(turn["content"]) if turn["role"] == "user" else find_data(turn["content"])
+        if why:
+            ttl, life = _KEPT_PERSONAL
+            reason = why if turn["role"] == "user" else f"the history holds {why}"
+            return Cacheability("personal", True, False, ttl, life, reason)
+    for name, pattern, (ttl, life), reason in _SHARED:
+        if pattern.search(question):
+            # Small talk after something answers to it.
+            return Cacheability(name, True, name != "chitchat" or len(turns) == 1, ttl, life, reason)
+    ttl, life = _KEPT
     return Cacheability("fact", True, True, ttl, life, "a general question")
 
 
 def is_personal(text: str) -> bool:
-    """Does this text (an answer, say) hold something that should not leave its session?"""
-    return bool(_DATA.search(text))
+    """Does this text (an answer, say) hold something that should not leave its session? An answer says "my"
+    and "I am" of the model; there only data count."""
+    return bool(find_data(text))

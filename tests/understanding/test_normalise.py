@@ -66,7 +66,8 @@ def test_digits_and_operators_survive(text: str) -> None:
     def kept(of: str) -> list[str]:
         return [c for c in of if c.isdigit() or c in "+-*/=<>²½"]
 
-    assert kept(normalise(text)) == kept(text.replace("９", "9"))
+    # Wide digits become plain ones in prose and stay in code.
+    assert kept(normalise(text).replace("９", "9")) == kept(text.replace("９", "9"))
 
 
 @given(st.text(alphabet="ab 不没别無not n't"))

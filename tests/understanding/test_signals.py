@@ -1,0 +1,280 @@
+"""Signals: what a message does to what was said before it, in both languages, and what only looks like it."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference.evaluation.signals import evaluate, figures, read
+from inference.evaluation.train_signals import EXAMPLES, alike, learn
+from inference.understanding.said_values import read_values
+from inference.understanding.signal_reading import clauses, own_words
+from inference.understanding.signals import detect, weights_from
+from inference.understanding.turns import Turn
+
+CASES = Path(__file__).parents[1] / "cases"
+
+
+def talk(*said: str) -> list[Turn]:
+    """Turns in order, the user first."""
+    return [Turn(role="assistant" if at % 2 else "user", content=text) for at, text in enumerate(said)]
+
+
+TICKET = talk("A train from Turin to Genoa on Monday", "On Monday the 9:12 gets you to Genoa by 11.")
+TICKET_ZH = talk("帮我看看周一去南京的高铁", "周一可以坐9:12那班，11点到南京。")
+CAKE = talk("A cake recipe for eight", "200 g butter, 4 eggs, 300 g flour, 25 minutes at 180 degrees.")
+CAKE_ZH = talk("八个人吃的蛋糕怎么做", "黄油200克，鸡蛋4个，面粉300克，180度烤25分钟。")
+
+SIGNALS = [
+    (TICKET, "no, not Genoa, I said Geneva"),
+    (TICKET, "you got that wrong, that one doesn't stop there"),
+    (TICKET, "scrap that, we're not travelling at all"),
+    (TICKET, "make it Tuesday instead"),
+    (TICKET, "Wednesday"),
+    (TICKET, "The whole line is closed for repairs this week"),
+    (CAKE, "four of them cancelled, so it's just us two now"),
+    (CAKE, "my guests are vegan"),
+    (CAKE, "my oven broke this morning"),
+    (TICKET_ZH, "不对，我说的是南昌"),
+    (TICKET_ZH, "你搞错了，那班车不停"),
+    (TICKET_ZH, "算了，不去了"),
+    (TICKET_ZH, "改成周二吧"),
+    (TICKET_ZH, "周三"),
+    (TICKET_ZH, "这条线本周检修全部停运了"),
+    (CAKE_ZH, "有四个人来不了，现在就我们俩"),
+    (CAKE_ZH, "客人都吃素"),
+    (CAKE_ZH, "今早烤箱坏了"),
+]
+LOOKALIKES = [
+    (TICKET, "not bad at all, thanks!"),
+    (TICKET, "is there no later one?"),
+    (TICKET, "how do I cancel the ticket if I have to?"),
+    (TICKET, 'translate into Italian: "No, that is wrong, I said Tuesday."'),
+    (TICKET, "no wonder everyone takes it. where do I sit for the view?"),
+    (TICKET, "by the way, who wrote The Leopard?"),
+    (TICKET, "what if I went on Tuesday? just curious, Monday stands"),
+    (CAKE, "and the icing?"),
+    (CAKE, "give me a second recipe, with apples"),
+    (CAKE, "what does `!=` mean in JavaScript"),
+    (TICKET_ZH, "不错，谢谢！"),
+    (TICKET_ZH, "没有再晚一点的吗？"),
+    (TICKET_ZH, "买了以后怎么取消？"),
+    (TICKET_ZH, "翻译成英文：“不对，我说的是周二。”"),
+    (TICKET_ZH, "不好意思再问一下，坐哪边风景好？"),
+    (TICKET_ZH, "换个话题，《豹》是谁写的？"),
+    (TICKET_ZH, "如果周二去会便宜吗？随口一问，还是周一"),
+    (CAKE_ZH, "糖霜呢"),
+    (CAKE_ZH, "再给我一个带苹果的做法"),
+    (CAKE_ZH, "JavaScript里 != 是什么意思"),
+]
+
+
+@pytest.mark.parametrize(("history", "text"), SIGNALS, ids=[text for _, text in SIGNALS])
+def test_what_takes_something_back(history: list[Turn], text: str) -> None:
+    signal = detect(history, text)
+    assert signal.invalidates and signal.kind != "none", signal
+    assert 0.5 < signal.confidence <= 1 and signal.reasons
+
+
+@pytest.mark.parametrize(("history", "text"), LOOKALIKES, ids=[text for _, text in LOOKALIKES])
+def test_what_only_looks_like_it(history: list[Turn], text: str) -> None:
+    signal = detect(history, text)
+    assert not signal.invalidates and signal.kind == "none" and signal.span is None, signal
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "text"),
+    [
+        (
+            talk("Which bike should I buy?", "How tall are you?"),
+            talk("Which bike should I buy?", "You're 1.80 m, so take frame size L."),
+            "I'm 1.65 m",
+        ),
+        (
+            talk("Is this vaccine for me?", "Are you pregnant or allergic to eggs?"),
+            talk("Is this vaccine for me?", "As you are pregnant, wait until after the birth."),
+            "I'm not pregnant",
+        ),
+        (
+            talk("买多大的自行车", "请问您身高多少？"),
+            talk("买多大的自行车", "您一米八，建议买L码车架。"),
+            "我一米六五",
+        ),
+        (
+            talk("我能打这个疫苗吗", "请问您怀孕了吗，对鸡蛋过敏吗？"),
+            talk("我能打这个疫苗吗", "您怀孕了，建议产后再打。"),
+            "我没怀孕",
+        ),
+    ],
+)
+def test_the_same_words_are_an_answer_after_a_question_and_a_correction_after_a_claim(
+    asked: list[Turn], told: list[Turn], text: str
+) -> None:
+    assert not detect(asked, text).invalidates
+    assert detect(told, text).invalidates
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("that's wrong, I meant Geneva", "correction"),
+        ("forget it, we're not going", "rejection"),
+        ("change it to Thursday instead", "restatement"),
+        ("错了，我说的是南昌", "correction"),
+        ("算了，不去了", "rejection"),
+        ("改成周四吧", "restatement"),
+    ],
+)
+def test_the_kind(text: str, kind: str) -> None:
+    assert detect(TICKET if text.isascii() else TICKET_ZH, text).kind == kind
+
+
+def test_the_span_lies_in_the_message_and_shows_what_decided() -> None:
+    text = "Thanks, but make it Tuesday instead"
+    span = detect(TICKET, text).span
+    assert span is not None and text[slice(*span)].strip()
+    start, end = span
+    assert 0 <= start < end <= len(text)
+
+
+@pytest.mark.parametrize("text", ["no, that's wrong", "算了", "", "  \n"])
+def test_without_a_history_there_is_nothing_to_take_back(text: str) -> None:
+    assert not detect([], text).invalidates
+    assert not detect([Turn(role="system", content="Be brief.")], text).invalidates
+
+
+def test_a_message_without_text_takes_nothing_back() -> None:
+    assert not detect(TICKET, " \n").invalidates
+
+
+def test_own_words_keep_their_place() -> None:
+    text = 'She said "scrap that" and `git revert`, ok'
+    own = own_words(text)
+    assert len(own) == len(text) and own.startswith("She said ") and own.endswith(", ok")
+    assert "scrap" not in own and "revert" not in own
+
+
+def test_clauses_know_which_of_them_ask() -> None:
+    assert [(clause.text.strip(), clause.asks) for clause in clauses("Good. Where is it? 12.5 km")] == [
+        ("Good", False),
+        ("Where is it", True),
+        ("12.5 km", False),
+    ]
+    assert [clause.asks for clause in clauses("好的，几点开门，周末呢")] == [False, True, True]
+
+
+def test_values_are_one_however_written() -> None:
+    def said(text: str) -> set[tuple[str, str]]:
+        return {(value.kind, value.value) for value in read_values(text)}
+
+    assert said("on Tuesday") == said("this tue.") == {("weekday", "tue")}
+    assert said("星期二") == said("周二")
+    assert ("measure", "3") in said("三个人") & said("3个人")
+    assert ("number", "12") in said("a dozen")
+    assert ("name", "python") in said("我用的是Python")
+
+
+TURNS = st.lists(
+    st.builds(
+        lambda role, content: Turn(role=role, content=content),
+        st.sampled_from(("user", "assistant", "system")),
+        st.text(max_size=120),
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TURNS, st.text(max_size=200))
+def test_never_raises_and_never_contradicts_itself(history: list[Turn], text: str) -> None:
+    signal = detect(history, text)
+    assert signal.invalidates == (signal.kind != "none")
+    assert 0 <= signal.confidence <= 1
+    if signal.span is not None:
+        start, end = signal.span
+        assert 0 <= start <= end <= len(text)
+    assert detect(history, text) == signal
+
+
+def test_long_texts_are_read_at_their_ends() -> None:
+    long = talk("Plan a trip. " * 4_000, "Leave on Monday at nine. " * 4_000)
+    assert detect(long, "no, make it Tuesday instead").invalidates
+    assert not detect(long, "what " * 10_000 + "?").invalidates
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_written_cases(lang: str) -> None:
+    cases = read(CASES / f"signals_{lang}.jsonl")
+    report = evaluate(cases)["overall"]
+    assert report["f1"] is not None and report["f1"] >= 0.95, report
+    assert report["false_positive_rate"] is not None and report["false_positive_rate"] <= 0.03, report
+    implicit = [case for case in cases if "implicit" in case.id]
+    found = sum(detect(case.history, case.text).invalidates for case in implicit)
+    assert found / len(implicit) >= 0.9
+
+
+def test_figures() -> None:
+    found = figures([(True, True), (True, False), (False, True), (False, False)])
+    assert found == {"n": 4, "precision": 0.5, "recall": 0.5, "f1": 0.5, "false_positive_rate": 0.5}
+    nothing = figures([(True, False)])
+    assert nothing["precision"] is None and nothing["false_positive_rate"] is None and nothing["recall"] == 0
+
+
+def test_the_command_prints_the_agreed_shape() -> None:
+    out = io.StringIO()
+    call_command("evaluate_signals", cases=CASES / "signals_en.jsonl", json=True, stdout=out)
+    report = json.loads(out.getvalue())
+    assert set(report) == {"overall", "by_lang", "by_label"}
+    assert set(report["by_label"]) == {"correction", "rejection", "restatement", "none"}
+    assert set(report["overall"]) == {"n", "precision", "recall", "f1", "false_positive_rate"}
+    assert report["overall"]["n"] == sum(row["n"] for row in report["by_label"].values())
+    assert report["by_lang"]["en"] == report["overall"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "no cases"),
+        ("{", "line 1"),
+        (
+            '{"id": "a", "lang": "en", "label": "maybe", "invalidates": true, "history": [], "text": "x"}',
+            "maybe",
+        ),
+    ],
+)
+def test_the_command_says_what_is_wrong_with_a_file(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(CommandError, match=said):
+        call_command("evaluate_signals", cases=path)
+
+
+def test_weights_can_be_fitted_and_are_read_back() -> None:
+    cases = read(EXAMPLES)
+    weights = weights_from(json.loads(json.dumps(learn(cases, 1.0, 0.5))))
+    figures = evaluate(cases, lambda history, text: detect(history, text, weights))["overall"]
+    assert figures["f1"] is not None and figures["f1"] > 0.9
+
+
+def test_resembling_cases_are_kept_together() -> None:
+    cases = read(CASES / "signals_en.jsonl")
+    groups: dict[str, set[int]] = {}
+    for case, group in zip(cases, alike(cases), strict=True):
+        groups.setdefault(case.text, set()).add(group)
+    assert all(len(found) == 1 for found in groups.values())
+    assert len({min(found) for found in groups.values()}) > 100
+
+
+def test_examples_to_fit_by_are_none_of_the_cases_to_measure_by() -> None:
+    fitted = {case.text.casefold() for case in read(EXAMPLES)}
+    same = [
+        case.text
+        for lang in ("en", "zh")
+        for case in read(CASES / f"signals_{lang}.jsonl")
+        if case.text.casefold() in fitted and len(case.text) > 12
+    ]
+    assert not same
