@@ -2,9 +2,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import redis
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cacheadmin.ledger_text import card_lines, worker_lines
+from inference import dispatch, live_ledger
 from inference.kv.ledger import CONTEXTS, Ledger
 from inference.kv.shape import ITEM_BYTES, Shape
 
@@ -12,7 +15,9 @@ from inference.kv.shape import ITEM_BYTES, Shape
 class Command(BaseCommand):
     help = (
         "Says what keys and values weigh for the model in MODEL_DIR: bytes per token, and what a card that "
-        "shares nothing between sessions would need at each context length."
+        "shares nothing between sessions would need at each context length. Where workers with an engine "
+        "run, says who holds how much in each of them, as of a few seconds ago: totals, and the largest "
+        "scopes, sessions (by id) and requests. Starts no services."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -22,7 +27,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--context", type=int, nargs="+", default=list(CONTEXTS), help="tokens of each session"
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--live", action="store_true", help="fail when no worker tells what it holds")
+        parser.add_argument(
+            "--json", action="store_true", help='print one JSON object, with the running ones under "workers"'
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["sessions"] < 1 or min(options["context"]) < 1:
@@ -31,11 +39,17 @@ class Command(BaseCommand):
             shape = Shape.of_model(options["model_dir"], options["dtype"])
         except (OSError, ValueError) as problem:
             raise CommandError(f"No model to read in {options['model_dir']}: {problem}") from problem
-        found = _figures(shape, options["sessions"], options["context"])
-        self.stdout.write(json.dumps(found, indent=2) if options["json"] else "\n".join(_lines(found)))
+        card = _card(shape, options["sessions"], options["context"])
+        workers = _workers(options["live"])
+        if options["json"]:
+            self.stdout.write(json.dumps(card | {"workers": workers}, indent=2))
+            return
+        self.stdout.write("\n".join(card_lines(card)))
+        for worker in workers:
+            self.stdout.write("\n" + "\n".join(worker_lines(worker)))
 
 
-def _figures(shape: Shape, sessions: int, contexts: list[int]) -> dict[str, Any]:
+def _card(shape: Shape, sessions: int, contexts: list[int]) -> dict[str, Any]:
     needs = Ledger(shape).needs(sessions, contexts)
     return {
         "layers": shape.layers,
@@ -48,15 +62,18 @@ def _figures(shape: Shape, sessions: int, contexts: list[int]) -> dict[str, Any]
     }
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
-    first = (
-        f"2 × {found['layers']} layers × {found['kv_heads']} heads × {found['head_dim']} × "
-        f"{found['item_bytes']} bytes = {found['bytes_per_token']:,} bytes per token"
-    )
-    sessions = found["sessions"]
-    whose = "1 session" if sessions == 1 else f"{sessions} sessions that share nothing"
-    rows = [
-        f"  {need['tokens']:>9,} tokens: {need['bytes'] / 2**20:>12,.1f} MiB for {whose}"
-        for need in found["needs"]
+def _workers(required: bool) -> list[dict[str, Any]]:
+    """What each live worker told last. Raises CommandError when one is `required` and none has."""
+    try:
+        told = live_ledger.found(dispatch.SHARED)
+    except redis.RedisError as problem:
+        if required:
+            raise CommandError(f"No live worker: Valkey can't be asked for one ({problem}).") from problem
+        return []
+    workers = [
+        {"seat": one.seat, "age_seconds": round(one.age, 1), **one.figures} for one in told if one.figures
     ]
-    return [first, *rows]
+    if required and not workers:
+        silent = f"{len(told)} worker(s) run, and none has told what it holds yet" if told else "none runs"
+        raise CommandError(f"No live worker: {silent}.")
+    return workers

@@ -1,0 +1,67 @@
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from inference.evaluation.cache import evaluate
+from inference.evaluation.cases import BadCase, read
+
+
+class Command(BaseCommand):
+    help = (
+        "Stores the seeds of a case file in a throw-away scope, looks every probe up with the live code and "
+        "the live policy, and says how often that was right."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--cases", type=Path, required=True, help="JSONL, one case a line")
+        parser.add_argument(
+            "--warm", action="store_true", help="learn from the cases' fresh answers, ask again"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            cases = read(options["cases"])
+        except (OSError, BadCase) as problem:
+            raise CommandError(str(problem)) from problem
+        if not cases:
+            raise CommandError(f"{options['cases']} has no cases.")
+        found = evaluate(cases, warm=options["warm"], progress=_progress)
+        self.stdout.write(json.dumps(found, indent=2) if options["json"] else "\n".join(_lines(found)))
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    if done == total or done % max(1, total // 100) == 0:
+        bar = "█" * (30 * done // max(1, total))
+        sys.stderr.write(f"\r{what:>8} {bar:<30} {done}/{total}" + ("\n" if done == total else ""))
+        sys.stderr.flush()
+
+
+_COLUMNS = ("n", "right_hits", "wrong_hits", "gray", "near_right", "misses", "right_rejects")
+_SHARES = ("precision", "recall", "reachable", "false_hit_rate")
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    lines = [*_block("cold", found)]
+    return [*lines, "", *_block("warm", found["warm"])] if "warm" in found else lines
+
+
+def _block(name: str, found: dict[str, Any]) -> list[str]:
+    head = f"{name:<24}" + "".join(f"{column:>15}" for column in (*_COLUMNS, *_SHARES))
+    rows = {**found["by_class"], "overall": found["overall"]}
+    latency = found["latency_ms"]
+    return [
+        head,
+        *(f"{title:<24}" + _row(row) for title, row in rows.items()),
+        f"latency: p50 {latency['p50']} ms, p99 {latency['p99']} ms",
+    ]
+
+
+def _row(row: dict[str, Any]) -> str:
+    counts = "".join(f"{row[column]:>15}" for column in _COLUMNS)
+    return counts + "".join(
+        f"{'–' if row[share] is None else format(row[share], '.3f'):>15}" for share in _SHARES
+    )

@@ -1,0 +1,41 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from inference.evaluation.signals import BadSignalCase, Report, evaluate, read
+
+
+class Command(BaseCommand):
+    help = "Says how well messages that take back something said before are told from those that don't."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--cases", type=Path, required=True, help="JSONL: id, lang, label, invalidates, history, text"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            cases = read(options["cases"])
+        except (OSError, BadSignalCase) as problem:
+            raise CommandError(str(problem)) from problem
+        if not cases:
+            raise CommandError(f"{options['cases']} has no cases.")
+        report = evaluate(cases)
+        self.stdout.write(json.dumps(report, indent=2) if options["json"] else "\n".join(_lines(report)))
+
+
+def _lines(report: Report) -> list[str]:
+    rows = {**report["by_lang"], **report["by_label"], "overall": report["overall"]}
+    columns = list(report["overall"])
+    lines = [f"{'':<14}" + "".join(f"{column:>21}" for column in columns)]
+    return lines + [
+        f"{name:<14}" + "".join(f"{_plain(value):>21}" for value in row.values())
+        for name, row in rows.items()
+    ]
+
+
+def _plain(value: Any) -> str:
+    return "–" if value is None else format(value, ".3f") if isinstance(value, float) else str(value)

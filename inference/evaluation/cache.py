@@ -1,0 +1,240 @@
+"""How the cache decides on a file of cases: live code and live policy, in a scope that is thrown away."""
+
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from django.utils import timezone
+
+from inference import embedding
+from inference.cache import decision, learning, lifecycle, probe
+from inference.cache.decision import Decided
+from inference.cache.probe import Probe
+from inference.models import Generation, Outcome, Scope, Session, Status
+from inference.understanding.cacheability import Cacheability, classify
+from inference.understanding.turns import Turns
+
+from .cases import Case
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+_APP = "evaluation"
+# Stands for the answer of a case that has none; it is in no language.
+_NO_ANSWER = "—"
+
+
+@dataclass
+class Figures:
+    """A gray hit is a hit. `near_right`: not served, but the case's own seed was what would be proved.
+    Shares are None where there is nothing to take a share of."""
+
+    n: int = 0
+    right_hits: int = 0
+    wrong_hits: int = 0
+    gray: int = 0
+    near_right: int = 0
+    misses: int = 0
+    right_rejects: int = 0
+    precision: float | None = None
+    recall: float | None = None
+    reachable: float | None = None
+    false_hit_rate: float | None = None
+
+    def share(self, hits: int, rejects: int, false_hits: int) -> "Figures":
+        """Fill in the shares, given how many cases expect a hit or a reject, and how many of these hit."""
+        self.precision = _share(self.right_hits, self.right_hits + self.wrong_hits)
+        self.recall = _share(self.right_hits, hits)
+        self.reachable = _share(self.right_hits + self.near_right, hits)
+        self.false_hit_rate = _share(false_hits, rejects)
+        return self
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One lookup: what was decided, which entries would have been right, and how long it took."""
+
+    case: Case
+    decided: Decided
+    right: frozenset[uuid.UUID]
+    milliseconds: float
+
+
+@dataclass
+class _World:
+    """The throw-away scope. `entries` is the entry of each case's seed, `learned` of each case's probe."""
+
+    scope: Scope
+    entries: dict[str, uuid.UUID] = field(default_factory=dict)
+    learned: dict[str, uuid.UUID] = field(default_factory=dict)
+
+
+def evaluate(
+    cases: Sequence[Case], *, warm: bool = False, progress: Progress = lambda *_: None
+) -> dict[str, Any]:
+    """The figures of design section 7, as one JSON-ready object. Whatever happens, the scope is deleted."""
+    with _throw_away() as world:
+        _store(world, cases, progress)
+        asked = [_ask(world, case, case.probe) for case in _watched("probes", cases, progress)]
+        report = _report(asked)
+        if warm:
+            for one in _watched("answers", asked, progress):
+                _answer(world, one)
+            thirds = [(case, case.probe) for case in cases]
+            thirds += [(case, case.third) for case in cases if case.third and case.expect == "hit"]
+            again = [_ask(world, case, turns) for case, turns in _watched("again", thirds, progress)]
+            report["warm"] = _report(again)
+        return report
+
+
+def _watched(what: str, items: Sequence[Any], progress: Progress) -> Iterator[Any]:
+    for at, item in enumerate(items):
+        progress(what, at, len(items))
+        yield item
+    progress(what, len(items), len(items))
+
+
+# --- the throw-away scope -----------------------------------------------------------------------------
+
+
+@contextmanager
+def _throw_away() -> Iterator[_World]:
+    """A scope of its own for as long as the block lasts."""
+    _sweep()
+    scope = Scope.objects.create(
+        hash=f"{_APP}-{uuid.uuid4().hex}",
+        app=_APP,
+        system_prompt="",
+        prompt_template="",
+        knowledge_version="",
+        model_version="",
+        tokenizer_version="",
+        embedder=embedding.identity()[:200],
+    )
+    try:
+        yield _World(scope)
+    finally:
+        if not connection.in_atomic_block:
+            connection.close()  # an interrupted statement may have left it unusable
+        _delete(scope)
+
+
+def _sweep() -> None:
+    """Delete what a killed run left behind."""
+    for scope in Scope.objects.filter(app=_APP, created_at__lt=timezone.now() - timedelta(hours=12)):
+        _delete(scope)
+
+
+def _delete(scope: Scope) -> None:
+    sessions = set(scope.generations.values_list("session", flat=True))
+    sessions |= set(scope.entries.values_list("session", flat=True))
+    Session.objects.filter(pk__in=sessions).delete()
+    scope.delete()
+
+
+def _store(world: _World, cases: Sequence[Case], progress: Progress) -> None:
+    """Store every seed as a shared, active entry; equal questions in equal contexts are one."""
+    known: dict[str, uuid.UUID] = {}
+    session = Session.objects.create(pk=uuid.uuid4())
+    for case in _watched("seeds", cases, progress):
+        read = probe.read(world.scope, session.pk, case.seed[:-1])
+        if read.exact_key not in known:
+            answer = learning.answer_of(case.answer or _NO_ANSWER)
+            content_class = classify(case.seed[:-1]).content_class
+            planted = lifecycle.plant(read, session, answer.text, content_class, answer.vector)
+            known[read.exact_key] = planted.entry_id
+        world.entries[case.id] = known[read.exact_key]
+
+
+# --- asking ---------------------------------------------------------------------------------------------
+
+
+def _ask(world: _World, case: Case, turns: Turns) -> Asked:
+    started = time.perf_counter()
+    decided = decision.decide(_read(world, turns))
+    milliseconds = (time.perf_counter() - started) * 1000
+    learned = world.learned.get(case.id)
+    right = {learned} if learned else set()
+    if case.expect == "hit":
+        right.add(world.entries[case.id])
+    return Asked(case, decided, frozenset(right), milliseconds)
+
+
+def _read(world: _World, turns: Turns) -> Probe:
+    return probe.read(world.scope, uuid.uuid4(), turns)
+
+
+_KEPT = Cacheability("fact", True, True, timedelta(hours=24), timedelta(days=7), "a case")
+
+
+def _answer(world: _World, asked: Asked) -> None:
+    """What happens live when the fresh answer to a question is there: it is observed and kept."""
+    if asked.decided.served or not asked.case.fresh:
+        return
+    session = Session.objects.create(pk=uuid.uuid4())
+    read = probe.read(world.scope, session.pk, asked.case.probe)
+    generation = Generation.objects.create(
+        session=session,
+        scope=world.scope,
+        question={"turns": list(asked.case.probe)},
+        exact_key=read.exact_key,
+        status=Status.COMPLETE,
+        text=asked.case.fresh,
+        total_ms=0,
+    )
+    decision.record(generation, asked.decided, asked.milliseconds)
+    wording = learning.keep(read, generation, _KEPT)
+    if wording is not None and wording.entry_id not in world.entries.values():
+        world.learned[asked.case.id] = wording.entry_id
+
+
+# --- counting ---------------------------------------------------------------------------------------------
+
+
+def _report(asked: Sequence[Asked]) -> dict[str, Any]:
+    groups: dict[str, list[Asked]] = defaultdict(list)
+    for one in asked:
+        groups[f"{one.case.lang}/{one.case.kind}"].append(one)
+    times = [one.milliseconds for one in asked] or [0.0]
+    return {
+        "overall": asdict(figures(asked)),
+        "by_class": {name: asdict(figures(groups[name])) for name in sorted(groups)},
+        "latency_ms": {
+            "p50": round(float(np.percentile(times, 50)), 2),
+            "p99": round(float(np.percentile(times, 99)), 2),
+        },
+    }
+
+
+def figures(asked: Sequence[Asked]) -> Figures:
+    """Count the outcomes of these lookups."""
+    counted, hits, false_hits = Figures(n=len(asked)), 0, 0
+    for one in asked:
+        expects_hit = one.case.expect == "hit"
+        hits += expects_hit
+        served = one.decided.served
+        if served:
+            right = served.entry in one.right
+            counted.right_hits += right and expects_hit
+            counted.right_rejects += right and not expects_hit  # its own fresh answer, not the seed's
+            counted.wrong_hits += not right
+            false_hits += not right and not expects_hit
+            counted.gray += one.decided.outcome == Outcome.GRAY
+        elif not expects_hit:
+            counted.right_rejects += 1
+        elif one.right & {near.entry for near in one.decided.near}:
+            counted.near_right += 1
+        else:
+            counted.misses += 1
+    return counted.share(hits, len(asked) - hits, false_hits)
