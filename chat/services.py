@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from inference import service as inference
 from inference.models import OPEN, Generation, Observation, Status, Verdict
 from inference.understanding.turns import Turn
+from inference.understanding.window import left_out
 
 from .limits import check_message_rate
 from .models import Conversation, Message, Owner, Role
@@ -171,7 +172,8 @@ def _answer(owner: Owner, client_id: str, question: Message, *, fresh: bool) -> 
 
 def _store(owner: Owner, client_id: str, question: Message, fresh: bool) -> Message:
     conversation, opens = question.conversation, question.conversation._state.adding
-    generation = inference.ask(conversation.pk, history(question), fresh=fresh, opens=opens)
+    turns, generations = history(question)
+    generation = inference.ask(conversation.pk, turns, generations=generations, fresh=fresh, opens=opens)
     reply = Message(
         conversation=conversation,
         parent=question,
@@ -213,22 +215,27 @@ def _accepted_before(owner: Owner, client_id: str) -> Message | None:
     return get_message(owner, message.children.filter(role=Role.ASSISTANT).order_by("created_at")[0].pk)
 
 
-def history(question: Message) -> list[Turn]:
-    """The turns that lead to `question`, itself last; of a very long conversation the latest part."""
-    turns: list[Turn] = []
-    room = HISTORY_CHARS
-    for message in reversed(_branch(question)):
-        content = message.text if message.generation is None else message.generation.text
-        if not content:
-            continue  # an answer that failed before its first word says nothing
-        room -= len(content)
-        if room < 0 and turns:
-            break
-        turns.append({"role": "user" if message.role == Role.USER else "assistant", "content": content})
-    turns.reverse()
-    while turns[0]["role"] == "assistant":
-        turns.pop(0)
-    return turns
+def history(question: Message) -> tuple[list[Turn], list[UUID | None]]:
+    """The turns that lead to `question`, itself last, and the generation of each answer among them. Of a very
+    long conversation the latest part: as an engine does, it leaves the oldest out in steps."""
+    exchanges: list[list[Message]] = []
+    for message in _branch(question):
+        if _content(message) and (exchanges or message.role == Role.USER):
+            if message.role == Role.USER:  # an answer that failed before its first word says nothing
+                exchanges.append([])
+            exchanges[-1].append(message)
+    sizes = [sum(len(_content(message)) for message in exchange) for exchange in exchanges]
+    skipped = left_out(sizes[:-1], HISTORY_CHARS - sizes[-1], settings.SUMMARY_STEP)
+    said = [message for exchange in exchanges[skipped:] for message in exchange]
+    return [_turn(message) for message in said], [message.generation_id for message in said]
+
+
+def _turn(message: Message) -> Turn:
+    return {"role": "user" if message.role == Role.USER else "assistant", "content": _content(message)}
+
+
+def _content(message: Message) -> str:
+    return message.text if message.generation is None else message.generation.text
 
 
 def _branch(tip: Message) -> list[Message]:

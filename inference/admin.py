@@ -1,11 +1,28 @@
 """The cache's tables, to look at. They are changed through the console and the lifecycle, not here."""
 
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 
-from .models import Decision, Entry, Generation, Observation, Scope, Session, Wording
+from .history import both_views
+from .models import (
+    ConfusablePair,
+    Decision,
+    Entry,
+    Generation,
+    Observation,
+    Policy,
+    Scope,
+    Session,
+    Summary,
+    Wording,
+)
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -53,6 +70,41 @@ class GenerationAdmin(ReadOnly):
     list_display = ("id", "status", "served_by", "canonical_question", "first_token_ms", "total_ms")
     list_filter = ("status", "served_by")
     raw_id_fields = ("session", "scope", "entry", "wording", "leader")
+    readonly_fields = ("both_ways",)
+
+    @admin.display(description="Conversation both ways")
+    def both_ways(self, generation: Generation) -> str:
+        address = reverse("admin:inference_generation_both_ways", args=[generation.pk])
+        return format_html('<a href="{}">{}</a>', address, "As the person sees it, and as the model does")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.show_both_ways)
+        mine = path("<uuid:pk>/both-ways/", view, name="inference_generation_both_ways")
+        return [mine, *super().get_urls()]
+
+    def show_both_ways(self, request: HttpRequest, pk: UUID) -> HttpResponse:
+        """The conversation up to this answer, side by side. Who may view generations may view this."""
+        generation = Generation.objects.filter(pk=pk).first()
+        if not self.has_view_permission(request, generation):
+            raise PermissionDenied
+        if generation is None:
+            raise Http404
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Conversation both ways",
+            "opts": self.opts,
+            "generation": generation,
+            "rows": both_views(generation),
+            "summaries": Summary.objects.filter(session=generation.session_id).order_by("created_at"),
+        }
+        return render(request, "admin/inference/generation/both_ways.html", context)
+
+
+@admin.register(Summary)
+class SummaryAdmin(ReadOnly):
+    list_display = ("text", "source", "used", "session", "created_at")
+    list_filter = ("source", "used")
+    raw_id_fields = ("session",)
 
 
 @admin.register(Decision)
@@ -66,3 +118,29 @@ class DecisionAdmin(ReadOnly):
 class ObservationAdmin(ReadOnly):
     list_display = ("source", "verdict", "generation", "created_at")
     raw_id_fields = ("generation", "wording")
+
+
+@admin.register(Policy)
+class PolicyAdmin(ReadOnly):
+    list_display = (
+        "version",
+        "mode",
+        "scope",
+        "content_class",
+        "high",
+        "low",
+        "near",
+        "consent",
+        "created_at",
+    )
+    list_filter = ("mode", "content_class")
+    raw_id_fields = ("scope",)
+
+
+@admin.register(ConfusablePair)
+class ConfusablePairAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """The one table that is edited here: names never to be taken for each other."""
+
+    list_display = ("first", "second", "scope", "created_at")
+    search_fields: ClassVar = ["first", "second"]
+    raw_id_fields = ("scope",)

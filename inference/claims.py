@@ -1,6 +1,8 @@
 """Who works on a generation, and how it ends: conditional updates, so that of two workers one wins.
 
 pending ──for_lookup──> running ──hand_over──> pending, looked up ──for_engine──> running ──finish──> …
+
+`claimed_by` names the thread that works on a running one, and the seat at which a looked-up one waits.
 """
 
 import time
@@ -82,7 +84,10 @@ def hand_over(generation: Generation) -> bool:
 
 def _understood(generation: Generation) -> dict[str, Any]:
     """What the lookup found out, for whoever goes on with it."""
-    columns = ("scope_id", "canonical_question", "exact_key", "queue_ms", "lookup_ms")
+    columns = (
+        *("scope_id", "canonical_question", "exact_key", "queue_ms", "lookup_ms"),
+        *("reuse", "entry_id", "wording_id"),
+    )
     return {column: getattr(generation, column) for column in columns}
 
 
@@ -108,6 +113,7 @@ _OUTCOME = (
     *("status", "text", "served_by", "entry_id", "wording_id", "scope_id", "canonical_question"),
     *("exact_key", "error_code", "finish_reason", "prompt_tokens", "cached_tokens", "completion_tokens"),
     *("queue_ms", "lookup_ms", "first_token_ms", "total_ms", "output_token_ids", "finished_at", "looked_up"),
+    *("reuse",),
 )
 
 
@@ -214,6 +220,15 @@ def stop_unclaimed(generation_id: UUID, text: str) -> bool:
         .filter(Q(status=Status.PENDING) | Q(status=Status.RUNNING, leader__isnull=False))
         .update(status=Status.STOPPED, text=text, leader=None, finished_at=timezone.now())
     )
+    return bool(changed)
+
+
+def take_back(generation: Generation) -> bool:
+    """Have a generation done by someone else, whose worker has not been heard of since the heartbeat that
+    `generation` holds."""
+    changed = Generation.objects.filter(
+        pk=generation.pk, status=Status.RUNNING, heartbeat_at=generation.heartbeat_at
+    ).update(status=Status.PENDING, claimed_by="", leader=None, heartbeat_at=timezone.now())
     return bool(changed)
 
 

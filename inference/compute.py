@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from inference.cache import coalesce
 from inference.engines.base import Finished, Request, Sampling
-from inference.engines.prompt import compose
 
-from . import claims, stream, workers
+from . import claims, prompting, stream, workers
 from .engine import engine
 from .models import Generation
 
@@ -27,13 +26,14 @@ _FOLLOWERS_SECONDS = 0.1
 class Run:
     """What one run of the engine came to. `lost`: the generation was taken away, nothing may come of it;
     `given_up`: this worker is going, another one must do it; `stopped_at`: the seq up to which the person
-    who stopped it had read."""
+    who stopped it had read; `in_scope`: the answer is one of the generation's scope, and may be kept."""
 
     writer: stream.Writer
     finished: Finished | None = None
     stopped_at: int | None = None
     lost: bool = False
     given_up: bool = False
+    in_scope: bool = True
     first_token_at: datetime | None = None
     followers: set[UUID] = field(default_factory=set)
 
@@ -51,13 +51,14 @@ def run_engine(generation: Generation) -> Run:
     """Stream the engine's answer to everyone who reads it. Raises EngineUnavailable and EngineFailed."""
     run = Run(stream.Writer(generation.pk))
     pulse = _Pulse(generation, run)
-    *turns, question = generation.question["turns"]
+    prompt = claims.persist(lambda: prompting.build(generation))
     request = Request(
         id=str(generation.pk),
-        turns=compose(system=settings.SYSTEM_PROMPT, turns=turns, question=question["content"]),
+        turns=prompt.turns,
         sampling=Sampling(temperature=settings.TEMPERATURE, max_tokens=settings.MAX_TOKENS),
         cancelled=pulse.beat,
         cache_salt=generation.scope.hash if generation.scope else "",
+        session=str(generation.session_id or ""),
     )
     for event in engine().stream(request):
         if isinstance(event, Finished):
@@ -68,6 +69,7 @@ def run_engine(generation: Generation) -> Run:
             generation.first_token_ms = claims.milliseconds_since(generation)
         run.writer.append([event.text.replace("\x00", "")], run.followers)  # Postgres stores no NUL
     run.stopped_at = stream.stop_requested(generation.pk)
+    run.in_scope = prompt.in_scope
     return run
 
 

@@ -8,29 +8,42 @@ from django.db import models
 from django.db.models import Q
 
 from inference.cache.models import (
+    ConfusablePair,
     Decision,
     Entry,
+    EntrySource,
+    Mode,
     Observation,
+    Origin,
     Outcome,
+    Policy,
     Scope,
     Session,
     State,
+    Summary,
     Verdict,
     Visibility,
     Wording,
 )
 
 __all__ = [
+    "ConfusablePair",
     "Decision",
     "Entry",
+    "EntrySource",
     "Generation",
+    "Mode",
     "Observation",
+    "Origin",
     "Outcome",
+    "Policy",
+    "Reuse",
     "Scope",
     "ServedBy",
     "Session",
     "State",
     "Status",
+    "Summary",
     "Verdict",
     "Visibility",
     "Wording",
@@ -58,11 +71,21 @@ class ServedBy(models.TextChoices):
     MODEL = "model"
 
 
+class Reuse(models.TextChoices):
+    """How much of a stored answer is used again: all of it, as what the model answers from in words that fit
+    the question, or only what was computed for the prompt."""
+
+    ANSWER = "answer"
+    REWRITE = "rewrite"
+    PREFIX = "prefix"
+
+
 class Generation(models.Model):
     """One answer being produced, whoever asked.
 
-    `question` is `{"turns": [{"role", "content"}, …], "fresh": bool}`: the turns the model may read, the
-    question last; fresh means that the cache must not be asked.
+    `question` is `{"turns": [{"role", "content"}, …], "generations": [id or null, …], "fresh": bool}`: the
+    turns as the person sees them, the question last; for each turn the generation that it is the answer of
+    (or no list at all); fresh means that the cache must not be asked.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -74,9 +97,21 @@ class Generation(models.Model):
     question = models.JSONField()
     canonical_question = models.TextField(blank=True)
     exact_key = models.CharField(max_length=64, blank=True)
+    rendered = models.BooleanField(
+        default=False, help_text="As part of a history the model has read this; its view no longer changes."
+    )
+    model_question = models.TextField(
+        blank=True, help_text="The entry's wording, which the model reads instead of the question asked."
+    )
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.PENDING)
     text = models.TextField(blank=True)
     served_by = models.CharField(max_length=10, choices=ServedBy.choices, blank=True)
+    reuse = models.CharField(
+        max_length=10,
+        choices=Reuse.choices,
+        blank=True,
+        help_text="How the entry was used, where there was one to use.",
+    )
     entry = models.ForeignKey(
         Entry, on_delete=models.SET_NULL, null=True, blank=True, related_name="generations"
     )

@@ -1,22 +1,25 @@
 """The path of one question, from the cheapest way to answer it to the dearest."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import redis
 import structlog
 from django.conf import settings
 from django.db import DatabaseError
 
-from inference.cache import coalesce, decision, lifecycle, lookup
+from inference.cache import coalesce, decision, learning, lifecycle, probe, reuse
+from inference.cache.decision import Decided
+from inference.cache.lookup import Found
+from inference.cache.probe import Probe
 from inference.engines.base import EngineFailed, EngineUnavailable
-from inference.understanding.cacheability import Cacheability, classify
-from inference.understanding.context import Context, exact_key, read_context
+from inference.understanding.cacheability import Cacheability
 from inference.understanding.normalise import normalise
 
-from . import claims, compute, dispatch, metrics, scopes, stopping, stream, workers
+from . import claims, compute, dispatch, metrics, scopes, stopping, stream, summaries, workers
 from .ending import Ending
-from .models import Generation, Outcome, ServedBy, Status
+from .history import born_wordings, model_view
+from .models import Generation, Outcome, Reuse, Scope, ServedBy, Status, Wording
 
 log = structlog.get_logger(__name__)
 
@@ -29,11 +32,13 @@ def answer(generation_id: str) -> None:
     generation.queue_ms = claims.milliseconds_since(generation)
     try:
         question = _understand(generation)
-        found = _look_up(generation, question)
-        if found is None:
+        decided = _look_up(generation, question)
+        if decided.served is None:
             _to_engine(generation, question.cacheability)
+        elif _is_to_rewrite(generation, decided.served, question.cacheability):
+            _rewrite(generation, question, decided, decided.served)
         else:
-            _serve(generation, found, question.cacheability)
+            _serve(generation, question, decided, decided.served)
     except EngineUnavailable as error:
         log.warning("engine_unavailable", generation=generation_id, error=str(error))
         _fail(generation, "engine_unavailable")
@@ -70,40 +75,34 @@ def generate(generation_id: str) -> None:
 
 @dataclass(frozen=True)
 class _Question:
-    context: Context
+    probe: Probe
     cacheability: Cacheability
     fresh: bool
 
 
 def _understand(generation: Generation) -> _Question:
-    turns = generation.question["turns"]
-    context = read_context(turns, settings.CONTEXT_TURNS)
     generation.scope = scopes.current()
-    generation.canonical_question = normalise(context.question)
-    generation.exact_key = exact_key(generation.scope.hash, context)
-    return _Question(context, classify(turns), generation.question.get("fresh", False))
+    read = _read(generation, generation.scope)
+    generation.canonical_question = normalise(read.question)
+    generation.exact_key = read.exact_key
+    cacheability = reuse.judge(generation.question["turns"])
+    return _Question(read, cacheability, generation.question.get("fresh", False))
 
 
-def _look_up(generation: Generation, question: _Question) -> lookup.Found | None:
-    """Ask the cache's layers in turn; a layer that fails is skipped and counted."""
-    assert generation.scope is not None
+def _read(generation: Generation, scope: Scope) -> Probe:
+    """As the model would read it: the same history in other words is the same history."""
+    return probe.read(scope, generation.session_id, model_view(generation))
+
+
+def _look_up(generation: Generation, question: _Question) -> Decided:
+    """Ask the cache's layers in turn, cheapest first."""
     started = time.perf_counter()
     bypass = _bypass(question)
-    found, failed = None, False
-    if bypass is None:
-        try:
-            found = lookup.exact(generation.exact_key, generation.scope, generation.session_id)
-        except DatabaseError as error:
-            failed = True
-            log.warning("lookup_failed", layer="exact", error=str(error).strip())
-            metrics.STAGE_ERRORS.labels(stage="exact").inc()
-    milliseconds = (time.perf_counter() - started) * 1000
-    generation.lookup_ms = round(milliseconds, 2)
-    if found is None and not failed:
-        outcome = Outcome.MISS if bypass is None else Outcome.BYPASS
-        reason = bypass or "nobody was answered this question in this context yet"
-        decision.record(generation, "exact", outcome, reason, milliseconds)
-    return found
+    decided = Decided(Outcome.BYPASS, "exact", bypass) if bypass else decision.decide(question.probe)
+    generation.lookup_ms = round((time.perf_counter() - started) * 1000, 2)
+    if not decided.served:
+        decision.record(generation, decided, generation.lookup_ms)
+    return decided
 
 
 def _bypass(question: _Question) -> str | None:
@@ -120,28 +119,53 @@ def _bypass(question: _Question) -> str | None:
 # --- answering --------------------------------------------------------------------------------------
 
 
-def _serve(generation: Generation, found: lookup.Found, cacheability: Cacheability) -> None:
+_SERVED_BY = {"exact": ServedBy.EXACT, "fuzzy": ServedBy.FUZZY, "semantic": ServedBy.SEMANTIC}
+
+
+def _serve(generation: Generation, question: _Question, decided: Decided, found: Found) -> None:
     """Stream a stored answer as if it were written now; the books are kept afterwards."""
     pieces = _pieces(found.answer)
     stream.deliver(generation.pk, pieces)
     generation.first_token_ms = claims.milliseconds_since(generation)
-    generation.served_by = ServedBy.EXACT
+    gray = decided.outcome == Outcome.GRAY
+    generation.served_by = ServedBy.GRAY if gray else _SERVED_BY[decided.layer]
     generation.wording_id, generation.entry_id = found.wording, found.entry
     generation.text, generation.finish_reason = found.answer, "stop"
     generation.looked_up = True
+    generation.reuse = Reuse.ANSWER
     if claims.finish(generation, Status.COMPLETE):
         stream.delivered(generation.pk, pieces, Ending.of(generation))
-        _keep_books(generation, found, cacheability)
+        _keep_books(generation, question, decided, found)
+        _summarise(generation)
 
 
-def _keep_books(generation: Generation, found: lookup.Found, cacheability: Cacheability) -> None:
-    reason = "the same question in the same context, spelled alike, has a proved answer"
+def _is_to_rewrite(generation: Generation, found: Found, cacheability: Cacheability) -> bool:
+    """Is the stored answer only what the model answers from, in words that fit this wording? Asked in the
+    words that the answer was given to, it fits as it is."""
+    if reuse.grade(cacheability.content_class) != Reuse.REWRITE:
+        return False
+    born = born_wordings([found.entry]).get(found.entry)
+    return born is None or normalise(born.question) != generation.canonical_question
+
+
+def _rewrite(generation: Generation, question: _Question, decided: Decided, found: Found) -> None:
+    """Hand the stored answer to the model, which answers from it."""
+    generation.reuse = Reuse.REWRITE
+    generation.wording_id, generation.entry_id = found.wording, found.entry
+    remark = f"{decided.reason}; the model rewrites it for this wording"
+    _keep_books(generation, question, replace(decided, reason=remark), found)
+    _to_engine(generation, question.cacheability)
+
+
+def _keep_books(generation: Generation, question: _Question, decided: Decided, found: Found) -> None:
     try:
-        lifecycle.serve(found.wording, found.entry, cacheability.ttl)
+        lifecycle.serve(found.wording, found.entry, question.cacheability.ttl)
+        if decided.layer != "exact":
+            learning.note(question.probe, generation, found, question.cacheability.shareable)
     except DatabaseError as error:
         log.warning("hit_not_counted", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="books").inc()
-    decision.record(generation, "exact", Outcome.HIT, reason, generation.lookup_ms or 0.0, found)
+    decision.record(generation, decided, generation.lookup_ms or 0.0)
 
 
 def _pieces(text: str, size: int = 48) -> list[str]:
@@ -160,18 +184,17 @@ def _to_engine(generation: Generation, cacheability: Cacheability) -> None:
 
 
 def _engine_answers(generation: Generation) -> bool:
-    """Is someone there to compute, with a queue that is short enough? If not, the generation fails, in a
+    """Is someone there to compute, and a queue that is short enough? If not, the generation fails, in a
     way that may be tried again."""
     try:
         if workers.absent("generate"):
             _fail(generation, "engine_unavailable")
             return False
+        if dispatch.is_full():
+            _fail(generation, "busy")
+            return False
     except redis.RedisError:
-        return True  # nobody can tell; it stays queued in the database and is sent again
-    waiting = Generation.objects.filter(status=Status.PENDING, looked_up=True).count()
-    if waiting >= settings.QUEUE_LIMIT:
-        _fail(generation, "busy")
-        return False
+        pass  # nobody can tell; it stays queued in the database and is sent again
     return True
 
 
@@ -198,10 +221,11 @@ def _conclude(generation: Generation, run: compute.Run) -> None:
         _stop(generation, run.stopped_at, writer)
         return
     if claims.finish(generation, Status.COMPLETE):
-        if finished.reason == "stop" and not finished.prompt_cut:
+        if finished.reason == "stop" and not finished.prompt_cut and run.in_scope:
             _write_back(generation)
         followers = claims.finish_followers(generation, run.first_token_at or generation.created_at)
         writer.done(Ending.of(generation), set(followers))
+        _summarise(generation)
 
 
 def _give_back(generation: Generation) -> None:
@@ -222,17 +246,34 @@ def _stop(generation: Generation, seen: int, writer: stream.Writer) -> None:
 
 
 def _write_back(generation: Generation) -> None:
-    """Store a complete, uncut answer. Failing to is counted and costs nobody the answer."""
-    if not settings.CACHE_ENABLED:
+    """Store a complete, uncut answer. Failing to is counted and costs nobody the answer. One that was
+    rewritten from a stored one is none of its own."""
+    if not settings.CACHE_ENABLED or generation.reuse == Reuse.REWRITE:
         return
     try:
-        wording = lifecycle.admit(generation, classify(generation.question["turns"]))
+        wording = _keep(generation)
         if wording is not None:
             generation.wording, generation.entry = wording, wording.entry
             Generation.objects.filter(pk=generation.pk).update(wording=wording, entry=wording.entry)
     except DatabaseError as error:
         log.warning("write_back_failed", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="write_back").inc()
+
+
+def _keep(generation: Generation) -> Wording | None:
+    cacheability = reuse.judge(generation.question["turns"])
+    if generation.scope is None or not cacheability.stored:
+        return None
+    return learning.keep(_read(generation, generation.scope), generation, cacheability)
+
+
+def _summarise(generation: Generation) -> None:
+    """Let older turns be put in short, before a prompt needs that. Without it they are extracted."""
+    try:
+        summaries.prepare(generation)
+    except DatabaseError as error:
+        log.warning("summary_not_prepared", generation=str(generation.pk), error=str(error).strip())
+        metrics.STAGE_ERRORS.labels(stage="summary").inc()
 
 
 def _fail(generation: Generation, code: str) -> None:
@@ -244,4 +285,4 @@ def _fail(generation: Generation, code: str) -> None:
 def _land(generation: Generation) -> None:
     """Whatever became of it, nobody waits for this generation any longer."""
     coalesce.disband(generation)
-    coalesce.land(generation, classify(generation.question["turns"]).shareable)
+    coalesce.land(generation, reuse.judge(generation.question["turns"]).shareable)

@@ -11,7 +11,7 @@ import structlog
 from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError, transaction
 
-from . import dispatch, reaper, stopping, stream
+from . import dispatch, farewells, reaper, stopping, stream
 from .cache import lifecycle
 from .ending import Ending
 from .models import OPEN, Generation, Observation, Session, Verdict
@@ -27,18 +27,32 @@ class Unreachable(Exception):
     """A part that is needed for this can't be reached now; trying again may help."""
 
 
-def ask(session_id: UUID, turns: Sequence[Turn], *, fresh: bool = False, opens: bool = False) -> Generation:
+def ask(
+    session_id: UUID,
+    turns: Sequence[Turn],
+    *,
+    generations: Sequence[UUID | None] = (),
+    fresh: bool = False,
+    opens: bool = False,
+) -> Generation:
     """Queue an answer to the last of `turns`, in the caller's transaction: it is sent off when that commits.
 
-    `session_id` is the conversation, as long as it lasts; `opens` says that this is its first question. With
-    `fresh` the cache is not asked.
+    `session_id` is the conversation, as long as it lasts; `opens` says that this is its first question.
+    `generations` says for each turn which generation it is the answer of: without it the model reads every
+    question as it was asked. With `fresh` the cache is not asked. Raises ValueError where there are not as
+    many of them as turns.
     """
+    if generations and len(generations) != len(turns):
+        raise ValueError(f"{len(generations)} generations for {len(turns)} turns")
     session = None if opens else Session.objects.filter(pk=session_id).only("epoch").first()
     if session is None:
         session = Session(pk=session_id, topic=turns[0]["content"])
         Session.objects.bulk_create([session], ignore_conflicts=True)
+    answers = [str(one) if one else None for one in generations]
     generation = Generation.objects.create(
-        session=session, epoch=session.epoch, question={"turns": list(turns), "fresh": fresh}
+        session=session,
+        epoch=session.epoch,
+        question={"turns": list(turns), "generations": answers, "fresh": fresh},
     )
     transaction.on_commit(lambda: dispatch.answer(generation.pk))
     return generation
@@ -54,7 +68,9 @@ def stop(generation_id: UUID, seen: int) -> None:
 
 
 def end_session(session_id: UUID) -> int:
-    """The conversation is over: its private entries are no longer served. Returns how many there were."""
+    """The conversation is over: its private entries are no longer served, and the engines need not keep what
+    they have read of it. Returns how many entries there were."""
+    farewells.tell(session_id)
     session = Session.objects.filter(pk=session_id).first()
     return lifecycle.end_session(session) if session else 0
 
@@ -63,6 +79,7 @@ def forget_session(session_id: UUID) -> None:
     """Delete what this conversation contributed: generations, entries, wordings, decisions."""
     for generation in Generation.objects.filter(session=session_id, status__in=OPEN):
         stop(generation.pk, 0)
+    farewells.tell(session_id)
     Session.objects.filter(pk=session_id).delete()
 
 

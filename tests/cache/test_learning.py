@@ -1,0 +1,237 @@
+"""What fresh answers and readers teach: which wordings an entry may be reached by."""
+
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from inference.cache import agreement, decision, learning, lifecycle, lookup, policy, probe
+from inference.cache.agreement import Answer
+from inference.cache.lookup import Candidate
+from inference.cache.probe import Probe
+from inference.embedding import embed
+from inference.models import (
+    Decision,
+    Entry,
+    Generation,
+    Observation,
+    Origin,
+    Outcome,
+    Scope,
+    Session,
+    State,
+    Status,
+    Verdict,
+    Wording,
+)
+from inference.understanding.cacheability import Cacheability
+from inference.understanding.fingerprint import Comparison, compare, fingerprint
+
+from .conftest import at_once, decided, stored, turns
+
+KEPT = Cacheability("fact", True, True, timedelta(hours=1), timedelta(days=1), "a test")
+QUESTION = "How do I get limescale out of a kettle?"
+OTHERWISE = "what dissolves the white crust at the bottom of my water boiler"
+ANSWER = "Boil equal parts of white vinegar and water in it, wait an hour, then rinse it with fresh water."
+SAME = (
+    "Fill it with half vinegar and half water, bring that to the boil, leave it for an hour and rinse well."
+)
+OTHER = "The ferry leaves from pier four at a quarter past nine, and the ticket office opens an hour before."
+
+
+@pytest.fixture
+def proof_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is served for the evidence: what is like a stored question is proved."""
+    monkeypatch.setattr(policy, "BUILT_IN", replace(policy.BUILT_IN, likely=1.0))
+    policy.forget()
+
+
+def answered(scope: Scope, text: str, *asked: str, session: uuid.UUID | None = None) -> Generation:
+    """A fresh answer to the last of `asked`, looked up before and kept now, as a worker does."""
+    owner = Session.objects.get_or_create(pk=session or uuid.uuid4())[0]
+    read = probe.read(scope, owner.pk, turns(*asked))
+    generation = Generation.objects.create(
+        session=owner,
+        scope=scope,
+        epoch=owner.epoch,
+        question={"turns": turns(*asked)},
+        exact_key=read.exact_key,
+        status=Status.COMPLETE,
+        text=text,
+        total_ms=0,
+    )
+    decision.record(generation, decision.decide(read), 0)
+    learning.keep(read, generation, KEPT)
+    return generation
+
+
+@pytest.mark.usefixtures("proof_only")
+class TestNear:
+    def test_an_agreeing_answer_makes_the_wording_proved(self, scope: Scope) -> None:
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        assert decided(scope, OTHERWISE).outcome == Outcome.NEAR
+        generation = answered(scope, SAME, OTHERWISE)
+        wording = Wording.objects.get(question=OTHERWISE)
+        assert (wording.entry, wording.state, wording.origin) == (entry, State.ACTIVE, Origin.NEAR)
+        assert Observation.objects.get(generation=generation).verdict == Verdict.AGREE
+        found = decided(scope, OTHERWISE)
+        assert (found.layer, found.served.entry) == ("exact", entry.pk)
+        assert Entry.objects.count() == 1
+
+    def test_a_disagreeing_answer_is_kept_by_itself_and_vetoes_the_pair(self, scope: Scope) -> None:
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        answered(scope, OTHER, OTHERWISE)
+        refuted = Wording.objects.get(question=OTHERWISE, entry=entry)
+        assert refuted.state == State.REJECTED
+        found = decided(scope, OTHERWISE)
+        assert found.layer == "exact" and found.served.answer == OTHER
+        read, candidate = _pair(scope, entry, OTHERWISE + "?")
+        assert "rejected" in decision._forbidden(read, candidate, policy.rules(scope))
+
+    def test_what_is_rejected_stays_rejected(self, scope: Scope) -> None:
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        generation = answered(scope, OTHER, OTHERWISE)
+        read = probe.read(scope, generation.session_id, turns(OTHERWISE))
+        lifecycle.learn(read, generation, entry.pk, State.ACTIVE, Origin.NEAR, True)
+        assert Wording.objects.get(question=OTHERWISE, entry=entry).state == State.REJECTED
+
+    def test_a_private_wording_of_a_shared_entry_stays_private(self, scope: Scope) -> None:
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        owner = Session.objects.create(pk=uuid.uuid4())
+        read = probe.read(scope, owner.pk, turns(OTHERWISE))
+        generation = Generation.objects.create(session=owner, scope=scope, question={}, text=SAME)
+        lifecycle.learn(read, generation, entry.pk, State.ACTIVE, Origin.NEAR, shared=False)
+        assert decided(scope, OTHERWISE, session=owner.pk).layer == "exact"
+        assert decided(scope, OTHERWISE).layer != "exact"
+
+    def test_nothing_is_learned_about_an_entry_that_is_over_or_gone(self, scope: Scope) -> None:
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        owner = Session.objects.create(pk=uuid.uuid4())
+        read = probe.read(scope, owner.pk, turns(OTHERWISE))
+        generation = Generation.objects.create(session=owner, scope=scope, question={}, text=SAME)
+        Entry.objects.update(state=State.FROZEN)
+        assert lifecycle.learn(read, generation, entry.pk, State.ACTIVE, Origin.NEAR, True) is None
+        Entry.objects.all().delete()
+        assert lifecycle.learn(read, generation, entry.pk, State.ACTIVE, Origin.NEAR, True) is None
+
+    def test_a_session_that_moved_on_teaches_nothing(self, scope: Scope) -> None:
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        owner = Session.objects.create(pk=uuid.uuid4(), epoch=1)
+        read = probe.read(scope, owner.pk, turns(OTHERWISE))
+        generation = Generation.objects.create(session=owner, scope=scope, epoch=0, question={}, text=SAME)
+        assert lifecycle.learn(read, generation, entry.pk, State.ACTIVE, Origin.NEAR, True) is None
+
+
+def _pair(scope: Scope, entry: Entry, text: str) -> tuple[Probe, Candidate]:
+    read = probe.read(scope, uuid.uuid4(), turns(text))
+    return read, next(one for one in lookup.nearest(read) if one.entry == entry.pk)
+
+
+class TestProof:
+    def test_a_wording_that_was_only_served_needs_several_agreeing_verdicts(self, scope: Scope) -> None:
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        owner = Session.objects.create(pk=uuid.uuid4())
+        read = probe.read(scope, owner.pk, turns(OTHERWISE))
+        wording = None
+        for at in range(3):
+            generation = Generation.objects.create(session=owner, scope=scope, question={}, text=ANSWER)
+            wording = lifecycle.learn(read, generation, entry.pk, State.SUSPECT, Origin.HIT, True)
+            assert wording.state == State.SUSPECT, f"after {at} verdicts"
+            Observation.objects.create(generation=generation, wording=wording, verdict=Verdict.AGREE)
+            state = lifecycle.weigh(wording)
+        assert state == State.ACTIVE
+        Observation.objects.create(
+            generation=generation, wording=wording, verdict=Verdict.DISAGREE, source="near"
+        )
+        assert lifecycle.weigh(wording) == State.SUSPECT
+
+    def test_the_bound_rises_with_agreement_and_falls_with_doubt(self) -> None:
+        bounds = [lifecycle.lower_bound(n, 0) for n in range(6)]
+        assert bounds == sorted(bounds) and bounds[0] == 0 and bounds[-1] < 1
+        assert lifecycle.lower_bound(5, 1) < lifecycle.lower_bound(5, 0)
+
+
+class TestAgreement:
+    def judge(self, stored: str, fresh: str, asked: Comparison | None = None) -> Verdict:
+        vectors = embed([stored, fresh])
+        assert vectors is not None
+        a, b = Answer(stored, vectors[0]), Answer(fresh, vectors[1])
+        ours = agreement.judge(a, b, asked or Comparison("unknown")).verdict
+        assert ours == agreement.judge(b, a, asked or Comparison("unknown")).verdict, "it is symmetric"
+        return ours
+
+    @pytest.mark.parametrize(
+        ("stored", "fresh", "verdict"),
+        [
+            (ANSWER, SAME, Verdict.AGREE),
+            (ANSWER, ANSWER.upper(), Verdict.AGREE),
+            (
+                "每天早晚各吃一片，饭后用温水送服，连吃七天。",
+                "饭后温水送服，早上一片晚上一片，吃满七天。",
+                Verdict.AGREE,
+            ),
+            (ANSWER, OTHER, Verdict.DISAGREE),
+            (
+                "The deposit is returned within 14 days.",
+                "The deposit is returned within 30 days.",
+                Verdict.DISAGREE,
+            ),
+            ("Yes, it is waterproof.", "No, it is not waterproof.", Verdict.DISAGREE),
+            ("Use `git merge` for that.", "Use `git rebase` for that.", Verdict.DISAGREE),
+            (
+                "Open the settings and turn it on there.",
+                "Open the settings and turn it off there.",
+                Verdict.DISAGREE,
+            ),
+            ("It opens at nine.", "九点开门。", Verdict.DISAGREE),
+            ("The lighthouse is 38 metres tall.", "The lighthouse tower is 38 metres high.", Verdict.AGREE),
+            (
+                "Soak it in lukewarm water with conditioner and dry it flat on a towel.",
+                "It can be rescued: lukewarm water and conditioner for 30 minutes, then flat on a towel.",
+                Verdict.UNCLEAR,
+            ),
+            ("I'm sorry, I can't help with that.", ANSWER, Verdict.UNCLEAR),
+            ("", ANSWER, Verdict.UNCLEAR),
+            ("", "", Verdict.UNCLEAR),
+        ],
+    )
+    def test_of_two_answers(self, stored: str, fresh: str, verdict: Verdict) -> None:
+        assert self.judge(stored, fresh) == verdict
+
+    def test_is_never_found_between_questions_that_ask_the_opposite(self) -> None:
+        asked = compare(fingerprint("How do I enable it?"), fingerprint("How do I disable it?"))
+        assert asked.verdict == "conflict"
+        assert self.judge(ANSWER, SAME, asked) == Verdict.UNCLEAR
+
+    def test_without_vectors_only_the_same_words_agree(self) -> None:
+        asked = Comparison("agree")
+        assert agreement.judge(Answer(ANSWER, None), Answer(SAME, None), asked).verdict == Verdict.UNCLEAR
+        assert agreement.judge(Answer(ANSWER, None), Answer(ANSWER, None), asked).verdict == Verdict.AGREE
+        short, long = np.ones(3, np.float32), np.ones(4, np.float32)
+        assert agreement.judge(Answer(ANSWER, short), Answer(SAME, long), asked).verdict == Verdict.UNCLEAR
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_same_wording_learned_twice_at_once_is_one_row(scope: Scope) -> None:
+    entry = stored(scope, QUESTION, answer=ANSWER).entry
+
+    def learn() -> object:
+        owner = Session.objects.create(pk=uuid.uuid4())
+        read = probe.read(scope, owner.pk, turns(OTHERWISE))
+        generation = Generation.objects.create(session=owner, scope=scope, question={}, text=SAME)
+        return lifecycle.learn(read, generation, entry.pk, State.ACTIVE, Origin.NEAR, True)
+
+    results = at_once([learn, learn, learn])
+    assert len(results) == 3
+    assert Wording.objects.filter(question=OTHERWISE).count() == 1
+
+
+@pytest.mark.usefixtures("proof_only")
+def test_every_decision_says_why(scope: Scope) -> None:
+    stored(scope, QUESTION, answer=ANSWER)
+    answered(scope, SAME, OTHERWISE)
+    row = Decision.objects.get()
+    assert (row.outcome, row.layer) == (Outcome.NEAR, "semantic")
+    assert row.reason and row.near and 0 < row.scores["score"] <= 1
