@@ -95,8 +95,9 @@ DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "min_size": 1,
     "max_size": env.int("DATABASE_POOL", default=16),
     "timeout": 10,
-    # Whoever asks later starts afresh, instead of waiting for attempts that an outage has spread out.
-    "reconnect_timeout": 5,
+    # Whoever asks later starts afresh, instead of waiting for attempts that an outage has spread out. Those who
+    # wait now are not tried for again once it is over, so that is just before their own patience ends.
+    "reconnect_timeout": 9,
 }
 DATABASES["default"]["ENGINE"] = "config.database"
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
