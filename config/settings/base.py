@@ -95,8 +95,8 @@ DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "min_size": 1,
     "max_size": env.int("DATABASE_POOL", default=16),
     "timeout": 10,
-    # Whoever asks later starts afresh, instead of waiting for attempts that an outage has spread out. Those who
-    # wait now are not tried for again once it is over, so that is just before their own patience ends.
+    # Whoever asks later starts afresh, instead of waiting for attempts that an outage has spread out. For
+    # those who wait now nobody tries again after it, so it is just less than their own patience.
     "reconnect_timeout": 9,
 }
 DATABASES["default"]["ENGINE"] = "config.database"

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from inference import embedding
 from inference.cache import decision, learning, lifecycle, probe
+from inference.cache.agreement import Answer
 from inference.cache.decision import Decided
 from inference.cache.probe import Probe
 from inference.models import Generation, Outcome, Scope, Session, Status
@@ -150,7 +151,8 @@ def _store(world: _World, cases: Sequence[Case], progress: Progress) -> None:
     for case in _watched("seeds", cases, progress):
         read = probe.read(world.scope, session.pk, case.seed[:-1])
         if read.exact_key not in known:
-            answer = learning.answer_of(case.answer or _NO_ANSWER)
+            # A stand-in is like nothing, so that nothing follows from how like it a question is.
+            answer = learning.answer_of(case.answer) if case.answer else Answer(_NO_ANSWER, None)
             content_class = classify(case.seed[:-1]).content_class
             planted = lifecycle.plant(read, session, answer.text, content_class, answer.vector)
             known[read.exact_key] = planted.entry_id
