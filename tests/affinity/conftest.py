@@ -1,20 +1,16 @@
 """A stack with two workers that hold an engine, and services of its own, since workers are killed here."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
-from django.db import connections
 from pytest_django import DjangoDbBlocker
 
 from launch.embedded import Embedded
-from launch.lock import FileLock
 from launch.process import wait_until
-from tests.faults.conftest import FragileStack
-from tests.websocket import records
+from tests.fragile import FragileStack, reached, running
 
 WORKERS = ("generate", "generate-2")
 ALIAS = "affinity"
@@ -66,20 +62,8 @@ class Pair(FragileStack):
 
 @pytest.fixture(scope="package")
 def _running() -> Iterator[Pair]:
-    var_dir = Path(tempfile.mkdtemp(prefix="reprise-test-"))
-    lock = FileLock(var_dir / "suite.lock")
-    lock.seize()
-    services = Embedded(var_dir, durable=False)
-    services.start()
-    stack = Pair(var_dir, services)
-    try:
-        stack.migrate()
-        stack.start()
+    with running(Pair, durable=False) as stack:
         yield stack
-    finally:
-        stack.stop()
-        services.discard()
-        lock.release()
 
 
 @pytest.fixture
@@ -87,10 +71,5 @@ def pair(
     _running: Pair, monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[Pair]:
     """The stack, whole; whom a test killed is started again after it."""
-    assert _running.services.postgres
-    where = {"NAME": "reprise", "HOST": str(_running.services.postgres.sockets)}
-    connections.databases[ALIAS] = connections.databases["default"] | where
-    monkeypatch.setattr(records, "database", ALIAS)
-    with django_db_blocker.unblock():
-        yield _running
-    _running.mend()
+    with reached(_running, ALIAS, monkeypatch, django_db_blocker) as stack:
+        yield stack

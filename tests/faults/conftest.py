@@ -1,21 +1,11 @@
-"""A stack to break: with a Postgres and a Valkey of its own, so that only these tests suffer."""
+"""The stack that these tests break."""
 
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-from django.db import connections
 from pytest_django import DjangoDbBlocker
 
-from launch.embedded import Embedded
-from launch.lock import FileLock
-from launch.options import REPOSITORY
-from launch.programs import python
-from tests.stack import Stack
-from tests.websocket import records
+from tests.fragile import FragileStack, reached, running
 
 ALIAS = "faults"
 SETTINGS = {
@@ -26,74 +16,10 @@ SETTINGS = {
 }
 
 
-class FragileStack(Stack):
-    """Can be broken in more ways than others."""
-
-    def __init__(
-        self, var_dir: Path, services: Embedded, environ: Mapping[str, str] = SETTINGS, **more: int
-    ) -> None:
-        self.services = services
-        self._bent: set[str] = set()
-        super().__init__("reprise", var_dir, services, {**services.environment(), **environ}, **more)
-
-    def migrate(self) -> None:
-        subprocess.run(python("manage.py", "migrate", "-v0"), cwd=REPOSITORY, env=self._environ, check=True)
-
-    def stop_valkey(self, *, emptied: bool = False) -> None:
-        """Crash it; where `emptied`, nothing of what it held comes back."""
-        assert self.services.valkey
-        self.services.valkey.kill()
-        if emptied:
-            shutil.rmtree(self.services.valkey.data_dir / "appendonlydir")
-
-    def start_valkey(self) -> None:
-        assert self.services.valkey
-        self.services.valkey.start()
-
-    def stop_postgres(self) -> None:
-        assert self.services.postgres
-        self.services.postgres.stop()
-
-    def start_postgres(self) -> None:
-        assert self.services.postgres
-        self.services.postgres.start()
-
-    def restart_with(self, program: str, **environ: str) -> None:
-        """Start a program again with another environment; without waiting until it is ready."""
-        before, self._environ = self._environ, self._environ | environ
-        self._bent.add(program)
-        try:
-            self.restart(program, ready=False)
-        finally:
-            self._environ = before
-
-    def mend(self) -> None:
-        """Everything runs again, as it was."""
-        self.services.ensure_running()
-        for name, process in self._processes.items():
-            if process.poll() is not None or name in self._bent:
-                self.restart(name, ready=False)
-        self._bent.clear()
-        self.wait_until_ready()
-
-
 @pytest.fixture(scope="package")
 def _running() -> Iterator[FragileStack]:
-    # Named and locked like the suite's own, so that the next run sweeps away what a killed one left.
-    var_dir = Path(tempfile.mkdtemp(prefix="reprise-test-"))
-    lock = FileLock(var_dir / "suite.lock")
-    lock.seize()
-    services = Embedded(var_dir)  # durable: what is committed outlives a crash
-    services.start()
-    stack = FragileStack(var_dir, services)
-    try:
-        stack.migrate()
-        stack.start()
+    with running(lambda var_dir, services: FragileStack(var_dir, services, SETTINGS), durable=True) as stack:
         yield stack
-    finally:
-        stack.stop()
-        services.discard()
-        lock.release()
 
 
 @pytest.fixture
@@ -101,10 +27,5 @@ def fragile(
     _running: FragileStack, monkeypatch: pytest.MonkeyPatch, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[FragileStack]:
     """The stack, whole; what a test broke is mended after it."""
-    assert _running.services.postgres
-    where = {"NAME": "reprise", "HOST": str(_running.services.postgres.sockets)}
-    connections.databases[ALIAS] = connections.databases["default"] | where
-    monkeypatch.setattr(records, "database", ALIAS)
-    with django_db_blocker.unblock():
-        yield _running
-    _running.mend()
+    with reached(_running, ALIAS, monkeypatch, django_db_blocker) as stack:
+        yield stack

@@ -6,7 +6,8 @@ from threading import Barrier
 import pytest
 from django.db import connections
 
-from tests.faults.conftest import ALIAS, FragileStack
+from tests.faults.conftest import ALIAS
+from tests.fragile import FragileStack
 
 CONNECTIONS = 8
 

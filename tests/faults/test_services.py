@@ -9,7 +9,8 @@ import pytest
 
 from chat import protocol
 from chat.models import Message
-from tests.faults.conftest import ALIAS, FragileStack
+from tests.faults.conftest import ALIAS
+from tests.fragile import FragileStack
 from tests.websocket import questions, records
 from tests.websocket.client import Tab, guest, stack_client
 from tests.websocket.freezing import frozen

@@ -8,7 +8,8 @@ from django.conf import settings
 from chat import protocol
 from chat.models import Message
 from inference.models import Entry, Wording
-from tests.faults.conftest import ALIAS, SETTINGS, FragileStack
+from tests.faults.conftest import ALIAS, SETTINGS
+from tests.fragile import FragileStack
 from tests.websocket import questions, records
 from tests.websocket.client import Answer, Tab, guest, stack_client
 from tests.websocket.freezing import frozen
