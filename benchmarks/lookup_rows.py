@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from benchmarks.lookup import question
-from inference import embedding
+from inference import embedding, scopes
 from inference.cache import decision, lookup, probe
 from inference.cache.lifecycle import columns_of
 from inference.models import Entry, Scope, Session, State, Visibility, Wording
@@ -23,7 +23,7 @@ class Filled:
     """A scope with `scope_rows` entries in a table with `rows`; the others lie in ten more scopes."""
 
     def __init__(self, scope_rows: int, rows: int) -> None:
-        self.scopes = [self._scope() for _ in range(11)]
+        self.scopes = [scopes.for_measuring("benchmark") for _ in range(11)]
         self.session = Session.objects.create(pk=uuid.uuid4())
         self._words: dict[str, np.ndarray] = {}
         self._random = np.random.default_rng(3)
@@ -81,18 +81,6 @@ class Filled:
                 prepare=False,
             )
             return {row[0] for row in cursor.fetchall()}
-
-    def _scope(self) -> Scope:
-        return Scope.objects.create(
-            hash=f"benchmark-{uuid.uuid4().hex}",
-            app="benchmark",
-            system_prompt="",
-            prompt_template="",
-            knowledge_version="",
-            model_version="",
-            tokenizer_version="",
-            embedder=embedding.identity()[:200],
-        )
 
     def _insert(self, scope: Scope, numbers: range) -> None:
         until = timezone.now() + timedelta(days=1)

@@ -46,7 +46,6 @@ class Candidate(Found):
     stored question's, None where the answer has no vector of the same length.
     """
 
-    entry_state: str
     content_class: str
     question: str
     resolved: str
@@ -65,7 +64,7 @@ _KEY, _SCOPE, _SESSION = "\x01key", -1, UUID(int=1)
 _TEMPLATE, _BANDS, _VECTOR = "\x01template", "\x01bands", "\x01vector"
 
 _COLUMNS = """
-    w.id, w.entry_id, e.answer, e.state, e.content_class,
+    w.id, w.entry_id, e.answer, e.content_class,
     w.question, w.resolved, w.dependent, w.fingerprint, w.parameters
 """
 _FROM = "inference_wording w JOIN inference_entry e ON e.id = w.entry_id"
@@ -211,5 +210,5 @@ def _unprepared(statement: tuple[str, list[Any]]) -> list[tuple[Any, ...]]:
 
 
 def _candidate(row: tuple[Any, ...]) -> Candidate:
-    values: list[Any] = [*row[:8], json.loads(row[8]), tuple(json.loads(row[9])), *row[10:]]
+    values: list[Any] = [*row[:7], json.loads(row[7]), tuple(json.loads(row[8])), *row[9:]]
     return Candidate(*values)

@@ -346,9 +346,8 @@ class TorchEngine:
             yield
         except EngineFailed:
             raise
-        except (
-            BaseException
-        ):  # the reader left, or `cancelled` broke: what was computed is right all the same
+        except BaseException:
+            # The reader left, or `cancelled` broke: what was computed is right all the same.
             self._publish(run, buffer, buffer.length, request.session)
             raise
         else:

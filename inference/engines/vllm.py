@@ -6,7 +6,6 @@ engine's, blocks are shared by what was really computed, and nothing is ever tok
 
 import asyncio
 import hashlib
-import json
 import re
 import threading
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
@@ -30,6 +29,7 @@ from inference.engines.detokenise import TextStream
 from inference.engines.event_loop import Cancelled, LoopThread
 from inference.engines.prompt import Fitted, PromptTooLong, answer_room, fit
 from inference.engines.tokenizer import ChatTokenizer
+from inference.kv.shape import Shape
 from inference.kv.snapshot import Snapshot
 from inference.understanding.turns import Turns
 
@@ -123,7 +123,7 @@ class VllmEngine:
     ) -> None:
         self._identity = weights.read_identity(model_dir, dtype)
         self._tokenizer = ChatTokenizer(Path(model_dir))
-        self._bytes_per_token = bytes_per_token(Path(model_dir), dtype)
+        self._bytes_per_token = Shape.of_model(Path(model_dir), dtype).bytes_per_token
         self._cap = window
         self._live = 0
         self._lock = threading.Lock()
@@ -293,16 +293,6 @@ def safe_salt(salt: str) -> str:
     if not salt or _PLAIN_SALT.fullmatch(salt):
         return salt
     return "sha256-" + hashlib.sha256(salt.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def bytes_per_token(model_dir: Path, dtype: Dtype) -> int:
-    """Keys and values of one token: 2 × layers × KV heads × head width × bytes, from config.json."""
-    config = json.loads((model_dir / "config.json").read_text())
-    config = config.get("text_config", config)
-    heads = config["num_attention_heads"]
-    width = config.get("head_dim") or config["hidden_size"] // heads
-    kv_heads = config.get("num_key_value_heads") or heads
-    return int(2 * config["num_hidden_layers"] * kv_heads * width * (4 if dtype == "float32" else 2))
 
 
 def read_metrics(families: Iterable["Metric"]) -> dict[str, int]:

@@ -13,7 +13,7 @@ import numpy as np
 from django.db import connection
 from django.utils import timezone
 
-from inference import embedding
+from inference import scopes
 from inference.cache import decision, learning, lifecycle, probe
 from inference.cache.agreement import Answer
 from inference.cache.decision import Decided
@@ -113,16 +113,7 @@ def _watched(what: str, items: Sequence[Any], progress: Progress) -> Iterator[An
 def _throw_away() -> Iterator[_World]:
     """A scope of its own for as long as the block lasts."""
     _sweep()
-    scope = Scope.objects.create(
-        hash=f"{_APP}-{uuid.uuid4().hex}",
-        app=_APP,
-        system_prompt="",
-        prompt_template="",
-        knowledge_version="",
-        model_version="",
-        tokenizer_version="",
-        embedder=embedding.identity()[:200],
-    )
+    scope = scopes.for_measuring(_APP)
     try:
         yield _World(scope)
     finally:

@@ -1,6 +1,5 @@
 """Case files: a stored conversation, and a question that it should or should not answer."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,11 +7,9 @@ from typing import Any, Literal
 
 from inference.understanding.turns import Turn
 
+from .jsonl import Row, read_rows
+
 Expect = Literal["hit", "reject"]
-
-
-class BadCase(ValueError):
-    """A line of the file is no case."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +33,11 @@ class Case:
 
 def read(path: Path) -> list[Case]:
     """The cases of a JSONL file. Raises OSError, and BadCase with the line's number."""
-    cases = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if line.strip():
-            try:
-                cases.append(_case(json.loads(line)))
-            except (ValueError, KeyError, TypeError) as problem:
-                raise BadCase(f"{path}, line {number}: {problem!r}") from problem
-    return cases
+    return read_rows(path, parse_case)
 
 
-def _case(row: dict[str, Any]) -> Case:
+def parse_case(row: Row) -> Case:
+    """Raises ValueError, KeyError or TypeError for a row that is none."""
     if row["expect"] not in ("hit", "reject"):
         raise ValueError(f"expect is {row['expect']!r}, neither hit nor reject")
     probe = _turns(row["probe"], "user")

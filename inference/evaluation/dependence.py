@@ -6,7 +6,6 @@ than to every one of its `different`. Cases (see cases.py): how often the neares
 alone, is the case's own, and how many hits that would give at a precision of 0.95.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,14 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from inference.embedding import Embedder, Vectors
-from inference.evaluation.cases import BadCase, Case
-from inference.evaluation.cases import read as read_cases
+from inference.embedding import Embedder
+from inference.evaluation.cases import Case, parse_case
+from inference.evaluation.jsonl import Row, read_rows
 from inference.understanding.context import Context, read_context
 from inference.understanding.turns import Turn
 
 Progress = Callable[[str, int, int], None]
-Embed = Callable[[Sequence[str]], Vectors]
 
 _BATCH = 32
 
@@ -41,22 +39,16 @@ class Message:
     different: tuple[str, ...]
 
 
-def read(path: Path) -> list[Message] | list[Case]:
-    """The lines of either kind of file, told by its first. Raises OSError, and BadCase with the line's "
-    "number."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    if lines and '"seed"' in lines[0]:
-        return read_cases(path)
-    found = []
-    for number, line in enumerate(lines, 1):
-        try:
-            found.append(_message(json.loads(line)))
-        except (ValueError, KeyError, TypeError) as problem:
-            raise BadCase(f"{path}, line {number}: {problem!r}") from problem
-    return found
+def read(path: Path) -> list[Message | Case]:
+    """The lines of either kind of file. Raises OSError, and BadCase with the line's number."""
+    return read_rows(path, _row)
 
 
-def _message(row: dict[str, Any]) -> Message:
+def _row(row: Row) -> Message | Case:
+    return parse_case(row) if "seed" in row else _message(row)
+
+
+def _message(row: Row) -> Message:
     turns: list[Turn] = [{"role": turn["role"], "content": str(turn["content"])} for turn in row["history"]]
     return Message(
         lang=str(row["lang"]),

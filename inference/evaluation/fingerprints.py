@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from inference.evaluation.jsonl import Row, read_rows
 from inference.understanding.fingerprint import Comparison, compare, fingerprint
 
 
@@ -27,19 +28,20 @@ class Pair(NamedTuple):
 
 
 def read_pairs(path: Path, part: int | None = None) -> Iterator[Pair]:
-    """The pairs of a file; `part` 0 or 1 takes the even or odd lines only. Raises ValueError on a line that
-    is neither kind."""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        if part is not None and number % 2 != part:
-            continue
-        row = json.loads(line)
-        if "same" in row and "different" in row and "probe" not in row:
-            yield from _of_group(row)
-        elif "seed" in row and "probe" in row:
-            label = "same" if row["expect"] == "hit" else row["class"]
-            yield Pair(row["lang"], label, _question(row["seed"]), _question(row["probe"]))
-        else:
-            raise ValueError(f"{path}, line {number + 1}: neither a question group nor a case.")
+    """The pairs of a file; `part` 0 or 1 takes the even or odd lines only. Raises BadCase on a line that is
+    neither kind."""
+    for number, pairs in enumerate(read_rows(path, _pairs_of)):
+        if part is None or number % 2 == part:
+            yield from pairs
+
+
+def _pairs_of(row: Row) -> list[Pair]:
+    if "same" in row and "different" in row and "probe" not in row:
+        return list(_of_group(row))
+    if "seed" in row and "probe" in row:
+        label = "same" if row["expect"] == "hit" else row["class"]
+        return [Pair(row["lang"], label, _question(row["seed"]), _question(row["probe"]))]
+    raise ValueError("neither a question group nor a case")
 
 
 def _of_group(row: dict[str, Any]) -> Iterator[Pair]:

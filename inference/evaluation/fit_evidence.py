@@ -117,7 +117,6 @@ def _nearest(question: Probe, stored: Sequence[_Wording]) -> list[Candidate]:
                 wording=one.entry,
                 entry=one.entry,
                 answer=one.answer,
-                entry_state="active",
                 content_class="fact",
                 question=one.probe.question,
                 resolved=one.probe.resolved,

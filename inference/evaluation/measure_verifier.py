@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.cache.verifier import WEIGHTS, Verifier
+from inference.evaluation import cases
 from inference.evaluation.pair_measures import Figures, figures, logistic
 from inference.evaluation.question_words import LANGUAGES
 from inference.evaluation.verifier_pairs import (
@@ -30,6 +31,7 @@ from inference.evaluation.verifier_pairs import (
     read_corners,
     read_groups,
 )
+from inference.understanding.turns import Turn
 
 Scores = npt.NDArray[np.float64]
 
@@ -53,14 +55,13 @@ def pairs_of(groups: Sequence[Group], corners: Sequence[Corners], seed: int = 0)
 
 def read_cases(path: Path) -> list[Pair]:
     """Cases as `evaluate_cache` takes them."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return [
-        Pair(_asked(row["seed"]), _asked(row["probe"]), row["expect"] == "hit", row["lang"], "case")
-        for row in rows
+        Pair(_asked(case.seed), _asked(case.probe), case.expect == "hit", case.lang, "case")
+        for case in cases.read(path)
     ]
 
 
-def _asked(turns: Iterable[dict[str, str]]) -> str:
+def _asked(turns: Iterable[Turn]) -> str:
     return [turn["content"] for turn in turns if turn["role"] == "user"][-1]
 
 

@@ -1,21 +1,18 @@
 """How well signals are told: case files in, figures for `invalidates` out."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from inference.understanding.signals import Signal, detect
 from inference.understanding.turns import Turn, Turns
 
+from .jsonl import Row, read_rows
+
 LABELS = ("correction", "rejection", "restatement", "none")
 
 Detect = Callable[[Turns, str], Signal]
-
-
-class BadSignalCase(ValueError):
-    """A line of the file is no case."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +44,11 @@ class Report(TypedDict):
 
 
 def read(path: Path) -> list[SignalCase]:
-    """The cases of a JSONL file. Raises OSError, and BadSignalCase with the line's number."""
-    cases = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if line.strip():
-            try:
-                cases.append(_case(json.loads(line)))
-            except (ValueError, KeyError, TypeError) as problem:
-                raise BadSignalCase(f"{path}, line {number}: {problem!r}") from problem
-    return cases
+    """The cases of a JSONL file. Raises OSError, and BadCase with the line's number."""
+    return read_rows(path, _case)
 
 
-def _case(row: dict[str, Any]) -> SignalCase:
+def _case(row: Row) -> SignalCase:
     if row["label"] not in LABELS:
         raise ValueError(f"label is {row['label']!r}, none of {', '.join(LABELS)}")
     history = tuple(Turn(role=turn["role"], content=str(turn["content"])) for turn in row["history"])

@@ -4,15 +4,16 @@ Groups written by people have distant positives and close negatives only. A mode
 learns that a small edit means another question, so the two missing corners are made here.
 """
 
-import json
 import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from inference.evaluation.altering import alter, exchange_in_all
+from inference.evaluation.jsonl import Row, read_rows
 from inference.evaluation.question_words import DATA, LANGUAGES, words
 from inference.evaluation.rewording import reword
 
@@ -78,25 +79,33 @@ def held_out(wholes: Sequence[Whole]) -> list[Whole]:
     return [whole for i, whole in enumerate(wholes) if not i % HELD_OUT_EVERY]
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
 def read_groups(paths: Iterable[Path]) -> list[Group]:
-    """Raises KeyError or ValueError for a line that is no group."""
-    return [
-        Group(row["lang"], row["same"], [other["text"] for other in row["different"]])
-        for path in paths
-        for row in _lines(path)
-    ]
+    """Raises OSError, and BadCase for a line that is no group."""
+    return [group for path in paths for group in read_rows(path, _group)]
+
+
+def _group(row: Row) -> Group:
+    return Group(row["lang"], row["same"], [other["text"] for other in row["different"]])
 
 
 def read_schemes() -> list[Scheme]:
-    return [Scheme(lang, **row) for lang in LANGUAGES for row in _lines(DATA / f"schemes_{lang}.jsonl")]
+    return _ours("schemes", Scheme)
 
 
 def read_corners() -> list[Corners]:
-    return [Corners(lang, **row) for lang in LANGUAGES for row in _lines(DATA / f"corners_{lang}.jsonl")]
+    return _ours("corners", Corners)
+
+
+def _ours(name: str, kind: "Callable[..., Part]") -> "list[Part]":
+    return [
+        part
+        for lang in LANGUAGES
+        for part in read_rows(DATA / f"{name}_{lang}.jsonl", partial(_part, kind, lang))
+    ]
+
+
+def _part(kind: "Callable[..., Part]", lang: str, row: Row) -> "Part":
+    return kind(lang, **row)
 
 
 Part = TypeVar("Part", Scheme, Corners)

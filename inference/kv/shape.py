@@ -33,10 +33,11 @@ class Shape:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any], dtype: str) -> Self:
-        """The shape that a transformers `config.json` describes. Raises ValueError when it names no layers or
-        heads, or for an unknown dtype."""
+        """The shape that a transformers `config.json` describes; of a model of several parts, the text's.
+        Raises ValueError when it names no layers or heads, or for an unknown dtype."""
         if dtype not in ITEM_BYTES:
             raise ValueError(f"dtype must be one of {', '.join(ITEM_BYTES)}, not {dtype!r}")
+        config = config.get("text_config", config)
         try:
             heads = config["num_attention_heads"]
             return cls(

@@ -7,7 +7,8 @@ from functools import cache
 
 from opencc import OpenCC
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+from .script import HAN
+
 _SPACES = re.compile(r"\s+")
 # Compatibility folding would make other numbers of these: x² is not x2, ½ is not 12.
 _RAISED = {ord(raised): f"^{plain}" for raised, plain in zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)}
@@ -24,7 +25,7 @@ class _Simplified(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        self[code] = str(_converter().convert(char)) if _HAN.match(char) else char
+        self[code] = str(_converter().convert(char)) if HAN.match(char) else char
         return self[code]
 
 

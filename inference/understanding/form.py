@@ -3,6 +3,7 @@
 import re
 
 from . import numerals
+from .script import COMMON_HAN
 
 _LANGUAGES = {
     "en": ("english", "英文|英语|英"),
@@ -121,7 +122,6 @@ _SHAPE_BEHIND_ZH = re.compile(
     (?:(?P<manner>形式|格式|的?方式)|(?=列|写|画|表示|展示|呈现|回答|输出|[,.，。!?！？;；]|$|给))
     """
 )
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 def _named(table: dict[str, tuple[str, str]], text: str, side: int) -> str:
@@ -133,7 +133,7 @@ def take_form(folded: str) -> tuple[tuple[tuple[str, str], ...], str]:
     their places. Aspects: language, shape, made (the same, said in passing), length,
     audience, and about: a language named without saying
     that the answer should be in it."""
-    side = 1 if _HAN.search(folded) else 0
+    side = 1 if COMMON_HAN.search(folded) else 0
     found: dict[str, str] = {}
 
     def blank(match: re.Match[str]) -> str:

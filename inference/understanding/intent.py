@@ -2,6 +2,8 @@
 
 import re
 
+from .script import COMMON_HAN
+
 # A kind of answer: in English, in Chinese. Looked for anywhere; several kinds may be found.
 _KINDS = {
     "howto": (
@@ -120,7 +122,6 @@ _KINDS = {
 _READ = {
     name: (re.compile(english, re.ASCII), re.compile(chinese)) for name, (english, chinese) in _KINDS.items()
 }
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 _SENTENCE = re.compile(r"[^.!?。！？]*[.!?。！？]*")
@@ -129,7 +130,7 @@ _SENTENCE = re.compile(r"[^.!?。！？]*[.!?。！？]*")
 def read_intents(lowered: str) -> tuple[str, ...]:
     """The kinds of answer asked for, in a fixed order; () where the text doesn't say (keywords). Where some
     sentences end in a question mark, only those ask; what is to be written may be ordered in any."""
-    language = 1 if _HAN.search(lowered) else 0
+    language = 1 if COMMON_HAN.search(lowered) else 0
     asking = " ".join(
         part.strip() for part in _SENTENCE.findall(lowered) if part.rstrip().endswith(("?", "？"))
     )

@@ -4,6 +4,8 @@ one another ("Monday" for "Tuesday"), which is how people correct without saying
 import re
 from typing import NamedTuple
 
+from .script import COMMON_HAN
+
 _UNITS_EN = (
     r"people|persons?|guests?|players?|days?|nights?|weeks?|months?|years?|hours?|hrs?|minutes?"
     r"|mins?|seconds?|words?|pages?|letters?|digits?|"
@@ -92,7 +94,6 @@ _VALUE = re.compile(
 # A capitalised word is a name where it doesn't open a sentence; a Latin one within Chinese always is.
 _NAME = re.compile(r"(?<![.!?。]\s)(?<!^)(?<![\w'])[A-Z][\w+#.]*[\w+#]|\b\w*[a-z][A-Z]\w*\b|\b[A-Z]{2,}\d*\b")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z+#.]*(?: ?\d+(?:\.\d+)*)?")
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 _NOT_NAMES = frozenset("I I'm I've I'd I'll OK Ok PM AM TV USA It's The A".split())
 
 
@@ -116,7 +117,7 @@ def read_values(text: str) -> list[Said]:
         left += [text[at : match.start()], "\x00" * len(match.group())]
         at = match.end()
     rest = "".join([*left, text[at:]])
-    names = _LATIN if _HAN.search(text) else _NAME
+    names = _LATIN if COMMON_HAN.search(text) else _NAME
     for match in names.finditer(rest):
         name = match.group()
         if len(name) > 1 and name not in _NOT_NAMES:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from .said_values import Said, read_values
+from .script import COMMON_HAN
 from .signal_cues import (
     ATTRIBUTE,
     CHANGE_REQUEST,
@@ -64,7 +65,6 @@ _REQUEST = re.compile(
     r"|做个|安排|想[去买学养做换]|打算|排|起[个名]|翻译|拟|设计|列",
     re.IGNORECASE,
 )
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’]*|\d+(?:\.\d+)?")
 _LIGHT = frozenset(
     "a an the of to in on at for and or but is are was were be been it its this that i you we he"
@@ -166,7 +166,7 @@ def _asks(piece: str, mark: str, opens: bool) -> bool:
     # Who has not understood asks to have it explained.
     if CUES["puzzled"].search(piece):
         return True
-    if _HAN.search(piece):
+    if COMMON_HAN.search(piece):
         asking = bool(QUESTION_ZH.search(NOT_ASKING_ZH.sub("", piece)))
         return asking or (marked and not piece.endswith("啊"))
     return (
@@ -178,7 +178,7 @@ def _asks(piece: str, mark: str, opens: bool) -> bool:
 
 def _works(piece: str) -> bool:
     """Does the clause ask for a piece of work, be it a shade of the last one?"""
-    if _HAN.search(piece):
+    if COMMON_HAN.search(piece):
         return bool(WORK_ZH.match(piece))
     return bool(WORK_EN.match(piece) or SHADE_EN.match(piece))
 
@@ -278,7 +278,7 @@ def _read_form(reading: Reading, text: str, own: str) -> list[Clause]:
     reading.note("form all ask", float(bool(whole) and len(asking) == len(whole)))
     reading.note("form marked question", float(bool(re.search(r"[?？]\W*$", text))))
     reading.note("form exclaims", float(bool(re.search(r"[!！]", own))))
-    size = len(_WORD.findall(text)) + len(_HAN.findall(text)) / 1.7
+    size = len(_WORD.findall(text)) + len(COMMON_HAN.findall(text)) / 1.7
     reading.note("form fragment", float(size <= 4))
     reading.note("form short", float(4 < size <= 9))
     reading.note("form long", float(size > 18))

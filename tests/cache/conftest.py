@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.db import connection
 
-from inference import embedding, pipeline, service, workers
+from inference import pipeline, service, workers
 from inference.cache import decision, learning, lifecycle, probe
 from inference.cache.decision import Decided
 from inference.models import Generation, Scope, Session, Status, Wording
 from inference.redis import client
+from inference.scopes import for_measuring
 from inference.understanding.turns import Turn
 
 Ask = Callable[..., Generation]
@@ -80,20 +81,7 @@ def at_once(acts: list[Callable[[], object]]) -> list[object]:
 @pytest.fixture
 def scope(db: None) -> Scope:
     """A scope of its own, with the vectors of the embedder that runs."""
-    return make_scope("tests")
-
-
-def make_scope(app: str) -> Scope:
-    return Scope.objects.create(
-        hash=uuid.uuid4().hex,
-        app=app,
-        system_prompt="",
-        prompt_template="",
-        knowledge_version="",
-        model_version="",
-        tokenizer_version="",
-        embedder=embedding.identity(),
-    )
+    return for_measuring("tests")
 
 
 def stored(

@@ -6,8 +6,9 @@ from django.utils import timezone
 
 from inference.cache import eviction
 from inference.models import Entry, Scope, State
+from inference.scopes import for_measuring
 
-from .conftest import make_scope, stored
+from .conftest import stored
 
 
 def test_frozen_and_expired_entries_go_and_the_others_stay(scope: Scope) -> None:
@@ -20,7 +21,7 @@ def test_frozen_and_expired_entries_go_and_the_others_stay(scope: Scope) -> None
 
 
 def test_a_scope_over_its_quota_loses_what_is_worth_least(scope: Scope, settings) -> None:
-    other = make_scope("another")
+    other = for_measuring("another")
     kept_there = stored(other, "Is this another scope?").entry
     entries = [stored(scope, f"What is colour number {at}?").entry for at in range(4)]
     for entry, hits in zip(entries, (0, 50, 3, 7), strict=True):

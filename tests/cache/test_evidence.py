@@ -37,7 +37,6 @@ def pair(scope: Scope, asked: str, kept: str, answer: str = ANSWER) -> tuple[Pro
         wording=SESSION,
         entry=SESSION,
         answer=answer,
-        entry_state="active",
         content_class="fact",
         question=kept,
         resolved="",

@@ -21,8 +21,9 @@ from inference.models import (
     Visibility,
     Wording,
 )
+from inference.scopes import for_measuring
 
-from .conftest import decided, make_scope, stored, turns
+from .conftest import decided, stored, turns
 
 HOURS = "When does the museum open on Sundays?"
 HOURS_AGAIN = "On Sundays, when does the museum open?"
@@ -52,7 +53,7 @@ class TestNeverAcross:
     """Under a policy that serves any likeness at all."""
 
     def test_scopes(self, scope: Scope) -> None:
-        other = make_scope("another")
+        other = for_measuring("another")
         stored(scope, HOURS)
         always(other)
         assert decided(other, HOURS).outcome == Outcome.MISS
@@ -208,7 +209,7 @@ class TestThresholds:
         Policy.objects.create(scope=scope, version=3, mode="shadow", high=0.8, low=0.2, near=0.1, consent=0)
         policy.forget()
         assert policy.rules(scope).of("fact").high == 0.4
-        assert policy.rules(make_scope("another")).of("fact").high == 0.9
+        assert policy.rules(for_measuring("another")).of("fact").high == 0.9
 
 
 class TestLikeness:
@@ -266,7 +267,7 @@ class TestLikeness:
 
 def test_a_small_scope_is_found_in_a_large_table(scope: Scope) -> None:
     """The index brings other scopes' rows first; the search goes on behind them."""
-    other = make_scope("crowd")
+    other = for_measuring("crowd")
     for at in range(120):
         stored(other, f"When does museum number {at} open on Sundays?")
     stored(scope, HOURS)

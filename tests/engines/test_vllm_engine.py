@@ -3,7 +3,6 @@ by the contract's tests, against a real one."""
 
 import json
 import os
-import shutil
 import socket
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -18,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from inference.engines import create_engine
 from inference.engines.base import EngineFailed, EngineUnavailable, Request
 from inference.engines.tokenizer import ChatTokenizer
-from inference.engines.vllm import VllmEngine, bytes_per_token, read_metrics, safe_salt
+from inference.engines.vllm import VllmEngine, read_metrics, safe_salt
 from inference.engines.vllm_served import _PROBE
 
 from .conftest import user
@@ -183,17 +182,6 @@ def test_the_report_adds_up_what_vllm_counts() -> None:
             "live_tokens": 2400,
             "capacity_tokens": 6400,
         }
-
-
-def test_bytes_per_token(model_dir: Path, tmp_path: Path) -> None:
-    # 30 layers, keys and values, 3 heads of 64, two bytes each.
-    assert bytes_per_token(model_dir, "bfloat16") == 30 * 2 * 3 * 64 * 2
-    assert bytes_per_token(model_dir, "float32") == 30 * 2 * 3 * 64 * 4
-    shutil.copy(model_dir / "config.json", tmp_path)
-    config = json.loads((tmp_path / "config.json").read_text())
-    nested = {"text_config": {**config, "head_dim": 128}}
-    (tmp_path / "config.json").write_text(json.dumps(nested))
-    assert bytes_per_token(tmp_path, "bfloat16") == 30 * 2 * 3 * 128 * 2
 
 
 def test_the_child_is_spawned_and_reports_to_nobody() -> None:

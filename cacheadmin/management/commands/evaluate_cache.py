@@ -1,12 +1,12 @@
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
+from cacheadmin.evaluating import cases_of, plain, show_progress
 from inference.evaluation.cache import evaluate
-from inference.evaluation.cases import BadCase, read
+from inference.evaluation.cases import read
 
 
 class Command(BaseCommand):
@@ -23,21 +23,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            cases = read(options["cases"])
-        except (OSError, BadCase) as problem:
-            raise CommandError(str(problem)) from problem
-        if not cases:
-            raise CommandError(f"{options['cases']} has no cases.")
-        found = evaluate(cases, warm=options["warm"], progress=_progress)
+        cases = cases_of(options["cases"], read)
+        found = evaluate(cases, warm=options["warm"], progress=show_progress)
         self.stdout.write(json.dumps(found, indent=2) if options["json"] else "\n".join(_lines(found)))
-
-
-def _progress(what: str, done: int, total: int) -> None:
-    if done == total or done % max(1, total // 100) == 0:
-        bar = "█" * (30 * done // max(1, total))
-        sys.stderr.write(f"\r{what:>8} {bar:<30} {done}/{total}" + ("\n" if done == total else ""))
-        sys.stderr.flush()
 
 
 _COLUMNS = ("n", "right_hits", "wrong_hits", "gray", "near_right", "misses", "right_rejects")
@@ -62,6 +50,4 @@ def _block(name: str, found: dict[str, Any]) -> list[str]:
 
 def _row(row: dict[str, Any]) -> str:
     counts = "".join(f"{row[column]:>15}" for column in _COLUMNS)
-    return counts + "".join(
-        f"{'–' if row[share] is None else format(row[share], '.3f'):>15}" for share in _SHARES
-    )
+    return counts + "".join(f"{plain(row[share]):>15}" for share in _SHARES)

@@ -2,9 +2,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
-from inference.evaluation.signals import BadSignalCase, Report, evaluate, read
+from cacheadmin.evaluating import cases_of, plain
+from inference.evaluation.signals import Report, evaluate, read
 
 
 class Command(BaseCommand):
@@ -17,12 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            cases = read(options["cases"])
-        except (OSError, BadSignalCase) as problem:
-            raise CommandError(str(problem)) from problem
-        if not cases:
-            raise CommandError(f"{options['cases']} has no cases.")
+        cases = cases_of(options["cases"], read)
         report = evaluate(cases)
         self.stdout.write(json.dumps(report, indent=2) if options["json"] else "\n".join(_lines(report)))
 
@@ -32,10 +28,5 @@ def _lines(report: Report) -> list[str]:
     columns = list(report["overall"])
     lines = [f"{'':<14}" + "".join(f"{column:>21}" for column in columns)]
     return lines + [
-        f"{name:<14}" + "".join(f"{_plain(value):>21}" for value in row.values())
-        for name, row in rows.items()
+        f"{name:<14}" + "".join(f"{plain(value):>21}" for value in row.values()) for name, row in rows.items()
     ]
-
-
-def _plain(value: Any) -> str:
-    return "–" if value is None else format(value, ".3f") if isinstance(value, float) else str(value)

@@ -4,8 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from cacheadmin.evaluating import cases_of
 from inference.cache import evidence
-from inference.evaluation.cases import BadCase, read
+from inference.evaluation.cases import read
 from inference.evaluation.fit_evidence import NothingToAsk, crossed, fitted, rows_of
 
 
@@ -21,8 +22,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            rows = [row for path in options["files"] for row in rows_of(read(path))]
-        except (OSError, BadCase, NothingToAsk) as problem:
+            rows = [row for path in options["files"] for row in rows_of(cases_of(path, read))]
+        except NothingToAsk as problem:
             raise CommandError(str(problem)) from problem
         weights = {}
         for lang in sorted({row.lang for row in rows}):
