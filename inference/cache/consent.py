@@ -1,12 +1,12 @@
 """What the verifier says of a pair, where there is one. It vetoes and orders; alone it never accepts."""
 
-import importlib
 from collections.abc import Sequence
 
 import structlog
 
 from inference import metrics
 
+from . import verifier
 from .lookup import Candidate
 from .probe import Probe
 
@@ -21,10 +21,6 @@ def ask(probe: Probe, candidate: Candidate) -> float | None:
 
 def ask_all(probe: Probe, candidates: Sequence[Candidate]) -> list[float] | None:
     """The same of several, at once."""
-    try:
-        verifier = importlib.import_module("inference.cache.verifier")
-    except ImportError:
-        return None
     try:
         if not verifier.available():
             return None
