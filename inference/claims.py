@@ -16,6 +16,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from . import metrics, workers
+from .ending import Ending
 from .models import OPEN, Generation, ServedBy, Status
 
 log = structlog.get_logger(__name__)
@@ -229,6 +230,14 @@ def take_back(generation: Generation) -> bool:
     changed = Generation.objects.filter(
         pk=generation.pk, status=Status.RUNNING, heartbeat_at=generation.heartbeat_at
     ).update(status=Status.PENDING, claimed_by="", leader=None, heartbeat_at=timezone.now())
+    return bool(changed)
+
+
+def end_as_told(generation: Generation, told: Ending, text: str) -> bool:
+    """Write once more how a generation ended, which its readers know and the database has lost."""
+    changed = Generation.objects.filter(
+        pk=generation.pk, status=Status.RUNNING, heartbeat_at=generation.heartbeat_at
+    ).update(text=text, finished_at=timezone.now(), looked_up=True, leader=None, **told.columns())
     return bool(changed)
 
 

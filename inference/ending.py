@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Any, Self
 
 from .models import Generation
 
@@ -38,6 +38,10 @@ class Ending:
             first_token_ms=generation.first_token_ms,
             total_ms=generation.total_ms,
         )
+
+    def columns(self) -> dict[str, Any]:
+        """For the row of a generation, but for the entry, which may be gone."""
+        return {name: value for name, value in asdict(self).items() if name != "entry"}
 
     @classmethod
     def from_json(cls, text: str) -> Self:

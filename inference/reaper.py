@@ -1,4 +1,5 @@
-"""Generations that fell silent: a worker died, or a task was lost on the way."""
+"""Generations that fell silent: a worker died, a task was lost on the way, or a crash of Postgres took back
+what a worker had written last (they don't wait for the disk, see config/celery.py)."""
 
 from datetime import timedelta
 from typing import Literal
@@ -43,6 +44,8 @@ def settle(
         )
         due = in_vain or silent > settings.REDISPATCH_SECONDS
         return "resent" if due and _resend(generation) else None
+    if silent > settings.REDISPATCH_SECONDS and _was_taken_back(generation):
+        return "resent"
     if silent > settings.WORKER_ALIVE_SECONDS and _worker_died(generation):
         if stream.stop_requested(generation.pk) is not None:
             return "interrupted" if _interrupt(generation) else None
@@ -81,8 +84,17 @@ def _worker_died(generation: Generation) -> bool:
     return bool(there) and workers.process_of(generation.claimed_by) not in there
 
 
+def _was_taken_back(generation: Generation) -> bool:
+    """Was more done than the database knows? Then do that again: write the end that readers were told, or
+    look up once more, which takes milliseconds and so has not been going on all this time."""
+    told = stream.ending(generation.pk)
+    if told is not None:
+        return claims.end_as_told(generation, told, stream.text_until(generation.pk) or generation.text)
+    return not generation.looked_up and generation.leader_id is None and _begin_anew(generation)
+
+
 def _begin_anew(generation: Generation) -> bool:
-    """Give a dead worker's generation to another. Once: the question may be what killed the first."""
+    """Have a generation done by another worker. Once: the question may be what killed the first."""
     try:
         once = f"generation:{generation.pk}:begun-anew"
         if not client().set(once, 1, nx=True, ex=settings.STREAM_TTL_SECONDS):

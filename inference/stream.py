@@ -219,6 +219,16 @@ def position_of(generation: UUID) -> str | None:
         return None
 
 
+def ending(generation: UUID) -> Ending | None:
+    """What its readers were told of how it ended; None if they were told nothing yet."""
+    try:
+        last = client().xrevrange(_key(generation), count=1)
+    except redis.RedisError:
+        return None
+    item = _item(*last[0]) if last else None
+    return Ending.from_json(item.text) if item and item.kind == "done" and item.text else None
+
+
 def end(generation: UUID, text: str) -> None:
     """End a stream that nobody writes any more (a dead worker's, or a stopped follower's) with `text`, which
     its readers may have read past."""

@@ -95,9 +95,7 @@ DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "min_size": 1,
     "max_size": env.int("DATABASE_POOL", default=16),
     "timeout": 10,
-    # Whoever asks later starts afresh, instead of waiting for attempts that an outage has spread out. For
-    # those who wait now nobody tries again after it, so it is just less than their own patience.
-    "reconnect_timeout": 9,
+    "reconnect_timeout": 10,  # as long as someone may be waiting for it; whoever asks later starts afresh
 }
 DATABASES["default"]["ENGINE"] = "config.database"
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True

@@ -7,7 +7,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from inference import claims, pipeline, reaper, stream, workers
-from inference.models import Generation, Status
+from inference.ending import Ending
+from inference.models import Generation, ServedBy, Status
 
 from .conftest import Ask, at_once
 
@@ -88,6 +89,36 @@ def test_a_lost_task_is_sent_again(queue: Ask) -> None:
     silence(generation, settings.REDISPATCH_SECONDS + 1)
     assert reaper.reap() == {"interrupted": 0, "resent": 1}
     assert reaper.reap() == {"interrupted": 0, "resent": 0}
+
+
+def test_a_lookup_whose_end_a_crash_took_back_is_done_again(queue: Ask) -> None:
+    """The row says that a lookup is under way, at a worker that is alive and knows nothing of it."""
+    generation = claims.for_lookup(queue(QUESTION).pk)
+    assert generation is not None
+    silence(generation, settings.REDISPATCH_SECONDS - 5)
+    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    silence(generation, settings.REDISPATCH_SECONDS + 1)
+    assert reaper.reap() == {"interrupted": 0, "resent": 1}
+    assert not claims.hand_over(generation)  # should that worker come back to it after all
+    assert Generation.objects.get(pk=generation.pk).status == Status.PENDING
+
+
+@pytest.mark.parametrize("status", [Status.COMPLETE, Status.STOPPED, Status.FAILED])
+def test_an_end_that_a_crash_took_back_stays_what_readers_were_told(queue: Ask, status: Status) -> None:
+    generation = running(queue)
+    lost = {"status": Status.RUNNING, "text": "", "finished_at": None, "completion_tokens": 0}
+    writer = stream.Writer(generation.pk)
+    writer.append(["Mad", "rid"])
+    generation.text, generation.completion_tokens, generation.served_by = "Madrid", 2, ServedBy.MODEL
+    assert claims.finish(generation, status)
+    writer.done(Ending.of(generation))
+    Generation.objects.filter(pk=generation.pk).update(**lost)
+    silence(generation, settings.REDISPATCH_SECONDS + 1)
+    assert reaper.reap() == {"interrupted": 0, "resent": 1}
+    written = Generation.objects.get(pk=generation.pk)
+    assert (written.status, written.text, written.completion_tokens) == (status, "Madrid", 2)
+    assert Ending.of(written) == Ending.of(generation)
+    assert written.finished_at is not None
 
 
 def test_the_reaper_runs_often_enough_for_its_promise() -> None:

@@ -95,13 +95,22 @@ async def test_valkey_is_away(fragile: FragileStack) -> None:
         assert answer.done and answer.done.status == "complete" and answer.text
 
 
-async def test_bookkeeping_that_a_crash_took_back_is_done_again(fragile: FragileStack) -> None:
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        pytest.param({"status": "pending", "claimed_by": ""}, id="not claimed"),
+        pytest.param({"status": "running", "looked_up": False, "claimed_by": "answer"}, id="being looked up"),
+    ],
+)
+async def test_bookkeeping_that_a_crash_took_back_is_done_again(
+    fragile: FragileStack, earlier: dict[str, Any]
+) -> None:
     """Workers may commit asynchronously: then a crash can undo the claim of an answer under way."""
     async with stack_client(fragile) as chat:
         accepted = await chat.say(questions.long())
         await chat.first_words(accepted.generation)
         with frozen(fragile):
-            await records.change(accepted.generation, status="pending", claimed_by="", text="")
+            await records.change(accepted.generation, **earlier, text="")
         answer = await chat.whole(accepted.generation)
         assert answer.done and answer.done.status == "complete"
         row = await records.generation(accepted.generation)
