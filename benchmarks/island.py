@@ -3,6 +3,7 @@ same. Written for these benchmarks; the island doesn't exist. Plain sentences, w
 find its answers in."""
 
 from dataclasses import dataclass
+from random import Random
 
 KNOWLEDGE = """\
 The lighthouse of Aldermere: facts for visitors
@@ -222,7 +223,21 @@ QUESTIONS = (
 )
 
 
-def asked(session: int, place: int) -> str:
-    """The wording in which a session asks question number `place`: each session mixes its own."""
-    wordings = QUESTIONS[place].wordings
-    return wordings[(3 * session + 5 * place + session // len(wordings)) % len(wordings)]
+WORDINGS = min(len(question.wordings) for question in QUESTIONS)
+
+# What those who never spell a question like anybody else say before it.
+_BEFORE = ("", "Please tell me: ", "I would like to know: ", "One more question: ", "Can you say: ")
+
+
+def asked(session: int, place: int, wordings: int) -> str:
+    """The wording in which a session asks question number `place`. As people do, most say it in one way, half
+    as many in the next, a third as many in the one after (Zipf), out of `wordings` ways; 0: no two sessions
+    out of 40 spell it alike."""
+    question = QUESTIONS[place].wordings
+    if not wordings:
+        before, at = divmod(session, len(question))
+        return _BEFORE[before % len(_BEFORE)] + question[(3 * at + 5 * place) % len(question)]
+    ways = list(question[:wordings])
+    Random(place).shuffle(ways)  # the one said most is not always the one written first
+    odds = [1 / rank for rank in range(1, len(ways) + 1)]
+    return Random(f"{session} {place}").choices(ways, odds)[0]

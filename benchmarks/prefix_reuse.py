@@ -154,14 +154,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.prefix_reuse", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="under a minute: 1 conversation instead of 3")
+    parser.add_argument("--conversations", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--without-vllm", action="store_true", help="only the embedded engine")
     parser.add_argument("--model-dir", type=Path, default=default_model_dir(), help="default: %(default)s")
     chosen = parser.parse_args()
     from benchmarks import vllm_prefix_reuse as vllm  # which asks as this module does
 
-    size = (1, 16) if chosen.quick else (3, 175)
+    size = (1, 16) if chosen.quick else (chosen.conversations, 175)
     found = measure(chosen.model_dir, *size)
-    found["vllm"] = None if chosen.quick else vllm.measure(chosen.model_dir, *size)
-    why = {"why": "not part of a quick run"} if chosen.quick else {}
+    left_out = chosen.quick or chosen.without_vllm
+    found["vllm"] = None if left_out else vllm.measure(chosen.model_dir, *size)
+    why = {"why": "not part of this run"} if left_out else {}
     stated = [*targets(found), *vllm.targets(found["vllm"], **why)]
     show(report("prefix_reuse", found, stated, quick=chosen.quick), chosen.json, lines)
 

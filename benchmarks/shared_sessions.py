@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.island import KNOWLEDGE, QUESTIONS, asked
+from benchmarks.island import KNOWLEDGE, QUESTIONS, WORDINGS, asked
 from benchmarks.report import percentile, report, show, target
 from launch.embedded import Embedded
 from launch.options import REPOSITORY
@@ -116,7 +116,7 @@ def ask(session: Session, text: str) -> "Generation":
     return generation
 
 
-def run_arm(sessions: int, questions: int) -> dict[str, Any]:
+def run_arm(sessions: int, questions: int, wordings: int) -> dict[str, Any]:
     from inference.engine import engine
 
     warm_up()
@@ -124,7 +124,7 @@ def run_arm(sessions: int, questions: int) -> dict[str, Any]:
     answers: list[Generation] = []
     for place in range(questions):
         for number, talk in enumerate(talks):
-            answers.append(ask(talk, asked(number, place)))
+            answers.append(ask(talk, asked(number, place, wordings)))
             _progress(len(answers), sessions * questions)
     kv = engine().kv_report()
     return _figures(answers, _wrong(answers, sessions)) | {
@@ -176,7 +176,7 @@ def _progress(done: int, of: int) -> None:
         print(f"\r{done}/{of}", end="" if done < of else "\n", file=sys.stderr, flush=True)
 
 
-def arm_main(sessions: int, questions: int) -> None:
+def arm_main(sessions: int, questions: int, wordings: int) -> None:
     """What the process of one arm does; prints its figures as JSON."""
     from launch.embedded import on_demand
 
@@ -187,17 +187,20 @@ def arm_main(sessions: int, questions: int) -> None:
         django.setup()
         call_command("migrate", verbosity=0)
         with workers():
-            found = run_arm(sessions, questions)
+            found = run_arm(sessions, questions, wordings)
     print(json.dumps(found))
 
 
 # --- all arms ---------------------------------------------------------------------------------------
 
 
-def measure(sessions: int, plain_sessions: int, questions: int) -> dict[str, Any]:
+def measure(sessions: int, plain_sessions: int, questions: int, wordings: int) -> dict[str, Any]:
     from inference.kv.shape import Shape
 
-    arms = {name: _arm(name, plain_sessions if name == "plain" else sessions, questions) for name in ARMS}
+    arms = {
+        name: _arm(name, plain_sessions if name == "plain" else sessions, questions, wordings)
+        for name in ARMS
+    }
     per_token = Shape.of_model(_model_dir(), "bfloat16").bytes_per_token
     plain = arms["plain"]
     # What the sessions would hold if each kept its own keys and values.
@@ -207,6 +210,7 @@ def measure(sessions: int, plain_sessions: int, questions: int) -> dict[str, Any
     return {
         "sessions": sessions,
         "questions": questions,
+        "wordings": wordings or "all unique",
         "bytes_per_token": per_token,
         "arms": arms,
         "first_token_saved": _saved(prefix["first_token_ms"]["mean"], reprise["first_token_ms"]["mean"]),
@@ -227,7 +231,7 @@ def _model_dir() -> Path:
     return Path(os.environ.get("MODEL_DIR") or var / "models" / "smollm2-135m-instruct").resolve()
 
 
-def _arm(name: str, sessions: int, questions: int) -> dict[str, Any]:
+def _arm(name: str, sessions: int, questions: int, wordings: int) -> dict[str, Any]:
     """Raises RuntimeError, with the end of what it wrote, when the arm's process fails."""
     var_dir = Path(tempfile.mkdtemp(prefix="reprise-benchmark-"))
     knowledge = var_dir / "knowledge.txt"
@@ -235,7 +239,8 @@ def _arm(name: str, sessions: int, questions: int) -> dict[str, Any]:
     # Services of its own, whatever the caller's environment points to.
     clean = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
     own = {"VAR_DIR": str(var_dir), "MODEL_DIR": str(_model_dir()), "KNOWLEDGE_FILE": str(knowledge)}
-    command = [sys.executable, "-m", "benchmarks.shared_sessions", "--arm", str(sessions), str(questions)]
+    size = map(str, (sessions, questions, wordings))
+    command = [sys.executable, "-m", "benchmarks.shared_sessions", "--arm", *size]
     try:
         ended = subprocess.run(
             command,
@@ -266,7 +271,9 @@ def targets(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    rows = [f"{found['sessions']} sessions, {found['questions']} questions each"]
+    rows = [
+        f"{found['sessions']} sessions, {found['questions']} questions each, wordings: {found['wordings']}"
+    ]
     for name, arm in found["arms"].items():
         served = ", ".join(f"{count} {by}" for by, count in sorted(arm["served_by"].items()))
         first = arm["first_token_ms"]
@@ -282,12 +289,21 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--quick", action="store_true", help="about a minute: 4 sessions, 4 questions each")
     parser.add_argument("--sessions", type=int, default=40)
-    parser.add_argument("--arm", type=int, nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--wordings",
+        type=int,
+        default=WORDINGS,
+        choices=range(WORDINGS + 1),
+        help="in how many ways a question is asked, the likeliest most often (default: %(default)s); "
+        "0: no two sessions spell it alike",
+    )
+    parser.add_argument("--arm", type=int, nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.arm:
         arm_main(*chosen.arm)
         return
-    found = measure(4, 1, 4) if chosen.quick else measure(chosen.sessions, 2, len(QUESTIONS))
+    sessions, plain, questions = (4, 1, 4) if chosen.quick else (chosen.sessions, 2, len(QUESTIONS))
+    found = measure(sessions, plain, questions, chosen.wordings)
     show(report("shared_sessions", found, targets(found), quick=chosen.quick), chosen.json, lines)
 
 

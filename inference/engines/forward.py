@@ -6,11 +6,11 @@ same input are one, and sequences of different lengths are computed together wit
 
 In bf16 a token's keys, values and logits come out in the same bits whoever is computed beside it and however
 its prompt is cut into passes, so reuse and batching change no answer. Two rules see to that, both measured on
-an AMD EPYC with avx512_bf16: no product with weights has fewer than two rows, and a token looks over a number
+an AMD EPYC with avx512_bf16: no product with weights has a single row, and a token looks over a number
 of keys that its own position decides.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging
 
+from inference.engines.attention import Reader, Rows, Span, in_order, readers
 from inference.engines.base import EngineUnavailable, Sampling
-from inference.kv.buffers import BLOCK, Buffer, Slab, in_blocks
+from inference.kv.buffers import BLOCK, Buffer
 from inference.kv.memory import keep_what_is_freed
 from inference.kv.shape import Shape
 
@@ -61,9 +62,9 @@ class _Projection:
         return F.linear(x, self._weight, self._bias)
 
 
-# With one row oneDNN's product over the 1,536 inputs of a "down" took 199 µs, with two 59; and one row gives
-# other bits than any other number does.
-LEAST_ROWS = 2
+# All projections of SmolLM2-135M took 20.8 ms with one row, 23.6 with two, 17.8 with four, 18.0 with six and
+# 22.4 with eight, on one thread; and one row gives other bits than any other number does.
+LEAST_ROWS = 4
 
 # The number of rows that the layout is chosen for. Layouts for 1, 8 and 256 rows measured alike.
 PACKED_ROWS = 8
@@ -102,73 +103,8 @@ class _Layer:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """The rows `start` to `end` of a pass: one sequence's new tokens, at positions `past` and on."""
-
-    buffer: Buffer
-    start: int
-    end: int
-    past: int
-
-    @property
-    def total(self) -> int:
-        return self.past + self.end - self.start
-
-    def pieces(self) -> Iterator[tuple[int, int]]:
-        """First and last position (that one left out) of the new tokens in each block."""
-        for block in range(self.past // BLOCK * BLOCK, self.total, BLOCK):
-            yield max(self.past, block), min(self.total, block + BLOCK)
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Rows of a pass that are one token each of sequences in one slab: their `rows`, `slots` and `positions`,
-    (n,) each. They are attended to at once, with all `slots` from `low` on, over `keys` positions, of which
-    `unseen` (slots from low on, 1, 1, keys) are none of a sequence's."""
-
-    kv: torch.Tensor
-    rows: torch.Tensor
-    slots: torch.Tensor
-    positions: torch.Tensor
-    low: int
-    keys: int
-    unseen: torch.Tensor
-
-    @classmethod
-    def of(cls, spans: Sequence[_Span]) -> "_Group":
-        slots = torch.tensor([span.buffer.slot for span in spans])
-        positions = torch.tensor([span.past for span in spans])
-        low, keys = int(slots.min()), in_blocks(int(positions.max()) + 1)
-        seen = torch.zeros(int(slots.max()) + 1 - low, dtype=torch.int64)
-        seen[slots - low] = positions
-        return cls(
-            spans[0].buffer.slab.kv,
-            torch.tensor([span.start for span in spans]),
-            slots,
-            positions,
-            low,
-            keys,
-            (torch.arange(keys) > seen[:, None])[:, None, None],
-        )
-
-
 # Tokens whose logits are computed in fp32.
 RECKONED_AGAIN = 8
-
-# Up to this many keys a token's bits are the same however many of them are looked over with it.
-GROUPED_KEYS = 1024
-
-
-def _grouped(spans: Sequence[_Span]) -> tuple[list[_Group], list[_Span]]:
-    """Those that can be attended to at once, and the others."""
-    by_slab: dict[Slab, list[_Span]] = {}
-    for span in spans:
-        if span.end - span.start == 1 and in_blocks(span.total) <= GROUPED_KEYS:
-            by_slab.setdefault(span.buffer.slab, []).append(span)
-    groups = [_Group.of(found) for found in by_slab.values() if len(found) > 1]
-    together = {id(span) for found in by_slab.values() if len(found) > 1 for span in found}
-    return groups, [span for span in spans if id(span) not in together]
 
 
 class Model:
@@ -210,6 +146,11 @@ class Model:
         half = self.shape.head_dim // 2
         self._cos = cos[0].contiguous()
         self._sin = torch.cat((-sin[0, :, :half], sin[0, :, half:]), dim=-1)
+        # (heads + 2 kv_heads, 1): queries are divided by the root of their size, and values not turned.
+        queries, keys = torch.ones(self._heads, 1), torch.ones(self.shape.kv_heads, 1)
+        scale = self.shape.head_dim**-0.5
+        self._turns = torch.cat((queries * scale, keys, keys * 0)).to(self.dtype)
+        self._still = torch.cat((queries * 0, keys * 0, keys)).to(self.dtype)
         # What a token of a block doesn't see of its block: (BLOCK, BLOCK).
         self._later = torch.full((BLOCK, BLOCK), float("-inf"), dtype=self.dtype).triu(1)
 
@@ -224,19 +165,20 @@ class Model:
         raises Aborted when it says so, and IndexError for a token outside the vocabulary or a full buffer.
         Whatever is raised, the buffers hold what they held before."""
         spans = self._spans(parts)
-        ids = self._ids(parts)
+        ids = self._ids(parts, spans)
         filling = self._rows(len(ids)) - len(ids)  # rows of no sequence, which nobody reads
         # What the layers add up is kept in fp32: bf16 would lose what is small beside the sum.
         x = F.embedding(F.pad(ids, (0, filling)), self._embedding).float()
-        places = torch.cat([*(torch.arange(span.past, span.total) for span in spans), ids.new_zeros(filling)])
-        cos, sin = self._cos[places][:, None], self._sin[places][:, None]
-        groups, alone = _grouped(spans)
+        turn = self._turn(spans, filling)
+        rows = Rows(len(x), self._heads, self.shape, self.dtype)
+        reading = readers(spans, rows, self._later)
         for number, layer in enumerate(self._layers):
             if aborted is not None and aborted():
                 raise Aborted
-            x = self._attend(number, layer, x, cos, sin, groups, alone)
-            x = self._think(layer, x)
-        ends = [span.end - 1 for span in spans]
+            self._attend(number, layer, x, rows, turn, reading)
+            self._think(layer, x)
+        last = {id(span.buffer): span.end - 1 for span in spans}
+        ends = [last[id(buffer)] for buffer, _ in parts]
         ends += [0] * (self._rows(len(ends)) - len(ends))
         logits = self._logits(self._normed(x[ends], self._norm), len(spans))
         for span in spans:
@@ -255,7 +197,7 @@ class Model:
 
     def _rows(self, count: int) -> int:
         """How many rows are computed for `count`. oneDNN keeps 3 MB of code for each number of rows it ever
-        saw, for this model; so there are fourteen numbers, not 256."""
+        saw, for this model; so there are thirteen numbers, not 256."""
         if not self._head.packed:
             return count
         if count <= 8:
@@ -263,109 +205,62 @@ class Model:
         step = 16 if count <= 64 else 32
         return -(-count // step) * step
 
-    def _ids(self, parts: Sequence[Part]) -> torch.Tensor:
-        ids = [token for _, tokens in parts for token in tokens]
-        if not 0 <= min(ids) <= max(ids) < len(self._embedding):
-            raise IndexError("a token is outside the vocabulary")
-        return torch.tensor(ids)
-
-    def _spans(self, parts: Sequence[Part]) -> list[_Span]:
-        spans, start = [], 0
+    def _spans(self, parts: Sequence[Part]) -> list[Span]:
         for buffer, tokens in parts:
-            count, past = len(tokens), buffer.length
-            if past + count > buffer.capacity:
-                raise IndexError(f"{past} + {count} tokens don't fit a buffer of {buffer.capacity}")
-            spans.append(_Span(buffer, start, start + count, past))
-            start += count
+            if buffer.length + len(tokens) > buffer.capacity:
+                raise IndexError(
+                    f"{buffer.length} + {len(tokens)} tokens don't fit a buffer of {buffer.capacity}"
+                )
+        spans = in_order([(buffer, len(tokens)) for buffer, tokens in parts])
         for span in spans:
             span.buffer.make_ready(span.total)
         return spans
 
+    def _ids(self, parts: Sequence[Part], spans: Sequence[Span]) -> torch.Tensor:
+        """(rows,), in the order of the spans."""
+        read = {id(buffer): tokens for buffer, tokens in parts}
+        ids = [token for span in spans for token in read[id(span.buffer)]]
+        if not 0 <= min(ids) <= max(ids) < len(self._embedding):
+            raise IndexError("a token is outside the vocabulary")
+        return torch.tensor(ids)
+
+    def _turn(self, spans: Sequence[Span], filling: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """By what each row's queries, keys and values are turned, (rows, heads + 2 kv_heads, head_dim) each:
+        cosine and sine of its position; queries are shortened with it, and values stay what they are."""
+        places = torch.cat(
+            [*(torch.arange(span.past, span.total) for span in spans), torch.zeros(filling).long()]
+        )
+        return (
+            torch.addcmul(self._still, self._cos[places][:, None], self._turns),
+            self._sin[places][:, None] * self._turns,
+        )
+
     def _normed(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return F.rms_norm(x, (x.shape[-1],), weight, self._epsilon).to(self.dtype)
+        """x / rms(x) * weight, of x (rows, hidden), in the model's dtype. In the bits of F.rms_norm, which
+        took twice as long."""
+        scale = torch.rsqrt(x.square().mean(-1, keepdim=True).add_(self._epsilon))
+        return torch.mul(x * scale, weight, out=torch.empty(x.shape, dtype=self.dtype))
 
     def _attend(
         self,
         number: int,
         layer: _Layer,
         x: torch.Tensor,
-        cos: torch.Tensor,
-        sin: torch.Tensor,
-        groups: Sequence[_Group],
-        alone: Sequence[_Span],
-    ) -> torch.Tensor:
-        """x (rows, hidden) plus what its tokens see of their sequences."""
-        kv_heads, size = self.shape.kv_heads, self.shape.head_dim
-        qkv = layer.qkv(self._normed(x, layer.norm)).view(len(x), -1, size)
-        turning = qkv[:, : self._heads + kv_heads]
-        turned = torch.addcmul(turning * cos, turning.roll(size // 2, -1), sin)
-        query, key, value = (
-            turned[:, : self._heads] * size**-0.5,
-            turned[:, self._heads :],
-            qkv[:, -kv_heads:],
-        )
-        seen = torch.zeros(len(x), self._heads * size, dtype=self.dtype)
-        for group in groups:
-            seen[group.rows] = self._see_group(group, number, query, key, value)
-        for span in alone:
-            self._see(span, number, *(rows[span.start : span.end] for rows in (query, key, value, seen)))
-        return x + layer.out(seen)
-
-    def _see_group(
-        self, group: _Group, number: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor
-    ) -> torch.Tensor:
-        """Attention of the group's rows, of all query (rows, heads, head_dim) of the pass: (n, hidden). In
-        the same bits as each by itself."""
-        held, heads, size = group.kv[number], self.shape.kv_heads, query.shape[-1]
-        held[0][group.slots, :, group.positions] = key[group.rows]
-        held[1][group.slots, :, group.positions] = value[group.rows]
-        slots, place = len(group.unseen), group.slots - group.low
-        keys, values = held[:, group.low : group.low + slots].flatten(1, 2)[:, :, : group.keys]
-        rows = query.new_zeros(slots, heads, self._heads // heads, size)
-        rows[place] = query[group.rows].view(len(place), heads, -1, size)
-        scores = torch.bmm(keys, rows.flatten(0, 1).transpose(1, 2)).transpose(1, 2).contiguous()
-        scores.view(slots, heads, -1, group.keys).masked_fill_(group.unseen, float("-inf"))
-        return torch.bmm(torch.softmax(scores, dim=-1), values).view(slots, -1)[place]
-
-    def _see(
-        self,
-        span: _Span,
-        number: int,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        seen: torch.Tensor,
+        rows: Rows,
+        turn: tuple[torch.Tensor, torch.Tensor],
+        reading: Sequence[Reader],
     ) -> None:
-        """Attention of one sequence's new rows, query (n, heads, head_dim), over all of it, into `seen` (n,
-        hidden)."""
-        held = span.buffer.kv[number]
-        held[0, :, span.past : span.total] = key.transpose(0, 1)
-        held[1, :, span.past : span.total] = value.transpose(0, 1)
-        for first, last in span.pieces():
-            own = slice(first - span.past, last - span.past)
-            seen[own] = self._see_block(held[:, :, : in_blocks(last)], query[own], first)
+        """Adds to x (rows, hidden) what its tokens see of their sequences."""
+        cos, sin = turn
+        qkv = layer.qkv(self._normed(x, layer.norm)).view(rows.turned.shape)
+        torch.addcmul(qkv * cos, qkv.roll(self.shape.head_dim // 2, -1), sin, out=rows.turned)
+        for reader in reading:
+            reader.attend(number)
+        x += layer.out(rows.seen)
 
-    def _see_block(self, held: torch.Tensor, query: torch.Tensor, first: int) -> torch.Tensor:
-        """Queries (n, heads, head_dim) of tokens at `first` and on, all in the last block of `held` (2,
-        kv_heads, keys, head_dim). The query heads of a key head are rows of one product: torch's own
-        scaled_dot_product_attention took twice the time for 64 tokens over 4,000 keys."""
-        heads, count = self.shape.kv_heads, len(query)
-        keys, values = held
-        size = query.shape[-1]
-        rows = query.view(count, heads, -1, size).transpose(0, 1).reshape(heads, -1, size)
-        if count == 1:  # the same bits, without turning all the keys
-            scores = torch.bmm(keys, rows.transpose(1, 2)).transpose(1, 2).contiguous()
-            scores[..., first + 1 :] = float("-inf")
-        else:
-            scores = torch.bmm(rows, keys.transpose(1, 2))
-            own = first % BLOCK
-            scores.view(heads, count, -1, keys.shape[1])[..., -BLOCK:] += self._later[own : own + count, None]
-        seen = torch.bmm(torch.softmax(scores, dim=-1), values)
-        return seen.view(heads, count, -1).transpose(0, 1).reshape(count, -1)
-
-    def _think(self, layer: _Layer, x: torch.Tensor) -> torch.Tensor:
+    def _think(self, layer: _Layer, x: torch.Tensor) -> None:
         gate, up = layer.gate_up(self._normed(x, layer.mlp_norm)).chunk(2, dim=-1)
-        return x + layer.down(F.silu(gate) * up)
+        x += layer.down(F.silu(gate).mul_(up))
 
 
 class Picker:
