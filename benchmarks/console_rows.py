@@ -1,0 +1,211 @@
+"""The rows that `benchmarks.console` reads, multiplied by the database from a few real ones.
+
+Vectors are as large as real ones, but only those of the real wordings are in the index by which similar ones
+are found: to build it over all of them takes an hour, and `benchmarks.lookup` measures it.
+"""
+
+import random
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.db import connection, models
+from django.urls import reverse
+
+from benchmarks.lookup_questions import question
+from cacheadmin import tallies
+from inference import scopes
+from inference.cache import lifecycle, probe
+from inference.models import Decision, Entry, Generation, Scope, Session, Wording
+
+_REAL = 200
+_DAYS = 30
+_CHINESE = "如何在第{}号表格中办理手续？"
+
+
+@dataclass(frozen=True)
+class Filled:
+    scopes: list[Scope]
+    entries: list[uuid.UUID]
+    suspects: list[uuid.UUID]
+
+    def pages(self) -> dict[str, list[str]]:
+        """Addresses by what is measured with them."""
+        pick = random.Random(5)
+        some = pick.sample(self.entries, 20)
+        doubtful = pick.sample(self.suspects, min(20, len(self.suspects)))
+        numbers = [pick.randrange(1_000, 9_999) for _ in range(20)]
+        scope = self.scopes[0].pk
+        return {
+            "overview, an hour": _of("console", range="1h"),
+            "overview, a day": _of("console", range="24h"),
+            "overview, 7 days": _of("console", range="7d"),
+            "overview, a scope": _of("console", range="24h", scope=scope),
+            "entries": _of("console_entries"),
+            "entries, rare text": [_of("console_entries", q=f"form {n}")[0] for n in numbers],
+            "entries, frequent text": _of("console_entries", q="How do I") + _of("console_entries", q="in"),
+            "entries, Chinese text": _of("console_entries", q="办理手续"),
+            "entries, alike": _of("console_entries", like="return a parcel"),
+            "entries, a scope": _of("console_entries", scope=scope),
+            "entries, a rare state": _of("console_entries", state="rejected"),
+            "entries, a class": _of("console_entries", content_class="code"),
+            "entries, many hits": _of("console_entries", hits=99) + _of("console_entries", hits=10_000),
+            "entries, a language": _of("console_entries", language="zh"),
+            "entries, an age": _of("console_entries", age="1d"),
+            "an entry": [reverse("console_entry", args=[one]) for one in some],
+            "queue": _of("console_review"),
+            "a pairing": [reverse("console_pairing", args=[one]) for one in doubtful],
+            "audit": _of("console_audit"),
+            "health": _of("console_health"),
+        }
+
+
+def _of(name: str, **query: object) -> list[str]:
+    return [f"{reverse(name)}?{urlencode(query)}"]
+
+
+def fill(entries: int, decisions: int) -> Filled:
+    owners = [scopes.for_measuring("benchmark") for _ in range(4)]
+    session = Session.objects.create(pk=uuid.uuid4())
+    real = [_real(owners[at % 4], session, at) for at in range(_REAL)]
+    generation = Generation.objects.create(
+        session=session,
+        scope=owners[0],
+        question={"turns": [{"role": "user", "content": question(1)}], "fresh": False},
+        canonical_question=question(1),
+        status="complete",
+        text="An answer. " * 20,
+        prompt_tokens=400,
+        cached_tokens=300,
+    )
+    Decision.objects.create(
+        generation=generation, layer="semantic", outcome="miss", reason="nothing like it", milliseconds=4.0
+    )
+    _multiply(entries, decisions, generation)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE inference_entry, inference_wording, inference_generation, inference_decision")
+    tallies.count_hours()
+    known = Entry.objects.order_by("-hits").values_list("pk", flat=True)[:10]
+    suspects = Wording.objects.filter(state="suspect").values_list("pk", flat=True)[:200]
+    return Filled(owners, [*known, *(wording.entry_id for wording in real)], list(suspects))
+
+
+def _real(scope: Scope, session: Session, at: int) -> Wording:
+    text = question(at) if at % 4 else _CHINESE.format(at)
+    read = probe.read(scope, session.pk, [{"role": "user", "content": text}])
+    return lifecycle.plant(read, session, f"Answer {at}. " * 20, "fact", read.question_vector)
+
+
+def _multiply(entries: int, decisions: int, generation: Generation) -> None:
+    ago = f"now() - random() * interval '{_DAYS} days'"
+    wide = "array_fill(0.05, ARRAY[383])::halfvec"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TEMP TABLE template AS SELECT id, row_number() OVER () AS n FROM inference_entry"
+        )
+        cursor.execute(
+            f"""
+                CREATE TEMP TABLE made AS
+                SELECT gen_random_uuid() AS id, {ago} AS at, n, 1 + n % {_REAL} AS like_n
+                FROM generate_series(1, {entries}) AS n
+            """
+        )
+        cursor.execute(
+            _copied(
+                Entry,
+                "made JOIN template ON template.n = made.like_n"
+                " JOIN inference_entry old ON old.id = template.id",
+                {
+                    "id": "made.id",
+                    "created_at": "made.at",
+                    "hits": "floor(random() ^ 8 * 200)",
+                    "state": "CASE made.n % 100 WHEN 0 THEN 'rejected' WHEN 1 THEN 'frozen' "
+                    "ELSE 'active' END",
+                    "content_class": "CASE made.n % 10 WHEN 0 THEN 'code' ELSE 'fact' END",
+                    "answer_vector": wide,
+                },
+            )
+        )
+        form = "regexp_replace(old.question, '[0-9]+', made.n::text)"
+        for way, (words, state) in enumerate(
+            [
+                (form, "'active'"),
+                (f"'please: ' || {form}", "CASE made.n % 20 WHEN 0 THEN 'suspect' ELSE 'active' END"),
+            ]
+        ):
+            cursor.execute(
+                _copied(
+                    Wording,
+                    "made JOIN template ON template.n = made.like_n"
+                    " JOIN inference_wording old ON old.entry_id = template.id",
+                    {
+                        "id": "gen_random_uuid()",
+                        "entry_id": "made.id",
+                        "created_at": f"made.at + {way} * interval '1 hour'",
+                        "question": words,
+                        "exact_key": f"md5(made.n::text || '/{way}')",
+                        "keyword_key": "''",
+                        "template_key": "''",
+                        "typo_bands": "'{}'",
+                        "state": state,
+                        "hits": "floor(random() ^ 8 * 100)",
+                        "question_vector": wide,
+                    },
+                )
+            )
+        cursor.execute(
+            "CREATE TEMP TABLE target AS SELECT id, row_number() OVER () AS n FROM made LIMIT 5000"
+        )
+        cursor.execute(
+            f"""
+                CREATE TEMP TABLE asked AS
+                SELECT gen_random_uuid() AS id, {ago} AS at, made.n, target.id AS entry,
+                    floor(random() * 10)::int AS kind
+                FROM generate_series(1, {decisions}) AS made(n)
+                LEFT JOIN target ON target.n = 1 + floor(power(made.n % 1000 / 1000.0, 4) * 5000)
+            """
+        )
+        served = "CASE WHEN asked.kind < 3 THEN 'exact' WHEN asked.kind < 4 THEN 'fuzzy'" + (
+            " WHEN asked.kind < 6 THEN 'semantic' ELSE 'model' END"
+        )
+        scopes_of = "(SELECT array_agg(id ORDER BY id) FROM inference_scope)[1 + asked.n % 4]"
+        cursor.execute(
+            _copied(
+                Generation,
+                f"asked CROSS JOIN inference_generation old WHERE old.id = '{generation.pk}'",
+                {
+                    "id": "asked.id",
+                    "created_at": "asked.at",
+                    "served_by": served,
+                    "entry_id": "CASE WHEN asked.kind < 6 THEN asked.entry END",
+                    "scope_id": scopes_of,
+                    "first_token_ms": "5 + random() * CASE WHEN asked.kind < 6 THEN 20 ELSE 2000 END",
+                },
+            )
+        )
+        cursor.execute(
+            _copied(
+                Decision,
+                f"asked CROSS JOIN inference_decision old WHERE old.generation_id = '{generation.pk}'",
+                {
+                    "id": "nextval(pg_get_serial_sequence('inference_decision', 'id'))",
+                    "generation_id": "asked.id",
+                    "created_at": "asked.at",
+                    "layer": "CASE WHEN asked.kind < 3 THEN 'exact' WHEN asked.kind < 4 THEN 'fuzzy' "
+                    "ELSE 'semantic' END",
+                    "outcome": "CASE WHEN asked.kind < 6 THEN 'hit' WHEN asked.kind < 7 THEN 'near' "
+                    "ELSE 'miss' END",
+                    "entry_id": "CASE WHEN asked.kind < 7 THEN asked.entry END",
+                },
+            )
+        )
+
+
+def _copied(model: type[models.Model], source: str, changed: Mapping[str, str]) -> str:
+    """The statement that copies a row of `model`, here called `old`, once for each row of `source`."""
+    columns = [field.column for field in model._meta.concrete_fields]
+    values = [changed.get(column, f"old.{column}") for column in columns]
+    return (
+        f"INSERT INTO {model._meta.db_table} ({', '.join(columns)}) SELECT {', '.join(values)} FROM {source}"
+    )

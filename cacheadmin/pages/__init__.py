@@ -1,0 +1,1 @@
+"""Pages of the console, whole or in part: parse, authorise, call one function, present."""

@@ -1,0 +1,162 @@
+"""Review: the queue, one pairing, and what is decided on it."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from cacheadmin import labels, reading, review
+from cacheadmin.access import Request, may, permitted
+from cacheadmin.review import Judgement, Refused, Taken
+from inference.cache.lifecycle import Occupied, Stale
+from inference.models import Wording
+
+from .page import draw
+
+SHOWN = 50
+
+
+@require_GET
+@permitted("view")
+def queue(request: Request) -> HttpResponse:
+    return draw(
+        request,
+        "queue",
+        waiting=review.most_urgent(SHOWN),
+        shown=SHOWN,
+        last=review.last_action(request.user),
+    )
+
+
+@require_POST
+@permitted("review")
+def begin(request: Request) -> HttpResponse:
+    """On to the next one."""
+    return _next(request)
+
+
+def _next(request: Request) -> HttpResponse:
+    wording = review.claim_next(request.user)
+    return redirect("console_pairing", wording.pk) if wording else redirect("console_review")
+
+
+@require_GET
+@permitted("view")
+def pairing(request: Request, pk: UUID) -> HttpResponse:
+    return _pairing(request, pk)
+
+
+def _pairing(
+    request: Request, pk: UUID, status: int = 200, problem: str = "", typed: Judgement | None = None
+) -> HttpResponse:
+    """The pairing as it is now. `typed` is what its operator had put in before it came to nothing."""
+    try:
+        found = reading.pairing(pk)
+    except Wording.DoesNotExist as error:
+        raise Http404 from error
+    held = review.holder(pk)
+    mine = held is not None and held.operator_id == request.user.pk
+    # The form always sends them; what was not meant to be kept is what was there before.
+    answer = typed.answer if typed and typed.action == review.EDIT else ""
+    names = typed.names if typed and typed.action == review.CONFUSE else ("", "")
+    return draw(
+        request,
+        "pairing",
+        status,
+        pairing=found,
+        held=held,
+        mine=mine,
+        open=mine and found.decidable and may(request.user, "review"),
+        problem=problem,
+        typed=typed,
+        answer=answer or found.entry.answer,
+        names=names if any(names) else found.suggested,
+        last=review.last_action(request.user),
+    )
+
+
+@require_POST
+@permitted("review")
+def take(request: Request, pk: UUID) -> HttpResponse:
+    """Open this one, wherever in the queue it stands."""
+    try:
+        review.claim(pk, request.user)
+    except Taken:
+        return _pairing(request, pk, 409)
+    except Wording.DoesNotExist as error:
+        raise Http404 from error
+    return redirect("console_pairing", pk)
+
+
+@require_POST
+@permitted("review")
+def keep(request: Request, pk: UUID) -> HttpResponse:
+    """The page is still open; answers with the line that says whose the pairing is."""
+    try:
+        held = review.claim(pk, request.user)
+    except Taken as taken:
+        held = taken.claim
+    except Wording.DoesNotExist as error:
+        raise Http404 from error
+    context = {"held": held, "mine": held.operator_id == request.user.pk}
+    return render(request, "console/pairing.html#claim", context)
+
+
+@require_POST
+@permitted("review")
+def release(request: Request, pk: UUID) -> HttpResponse:
+    review.release(pk, request.user)
+    return redirect("console_review")
+
+
+@require_POST
+@permitted("review")
+def decide(request: Request, pk: UUID) -> HttpResponse:
+    sent = request.POST
+    judgement = Judgement(
+        action=sent.get("action", ""),
+        seen=sent.get("seen", ""),
+        reason=sent.get("reason", "").strip()[:2_000],
+        # Browsers send line ends as CR LF.
+        answer=sent.get("answer", "").replace("\r\n", "\n")[:100_000],
+        names=(sent.get("first", "")[:200], sent.get("second", "")[:200]),
+        everywhere=bool(sent.get("everywhere")),
+    )
+    try:
+        review.decide(pk, request.user, judgement)
+    except Wording.DoesNotExist as error:
+        raise Http404 from error
+    except Taken:
+        return _pairing(request, pk, 409, typed=judgement)
+    except Stale:
+        problem = _("This changed while you looked at it, so nothing was done. Here it is as it is now.")
+        return _pairing(request, pk, 409, problem, judgement)
+    except Occupied:
+        problem = _("The same question has another proved answer by now, so nothing was done.")
+        return _pairing(request, pk, 409, problem, judgement)
+    except Refused as refused:
+        return _pairing(request, pk, 400, str(labels.REFUSALS[refused.code]), judgement)
+    return _next(request)
+
+
+@require_POST
+@permitted("review")
+def undo(request: Request, batch: UUID) -> HttpResponse:
+    try:
+        review.undo(batch, request.user)
+    except Refused as refused:
+        return _not_undone(request, batch, 400, str(labels.REFUSALS[refused.code]))
+    except (Stale, Occupied):
+        problem = _("Something has changed since, so nothing was undone.")
+        return _not_undone(request, batch, 409, problem)
+    messages.success(request, _("Undone."))
+    return redirect("console_review" if request.POST.get("to") == "review" else "console_audit")
+
+
+def _not_undone(request: Request, batch: UUID, status: int, problem: str) -> HttpResponse:
+    from .audit import show
+
+    return show(request, batch, status, problem)

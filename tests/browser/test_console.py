@@ -1,0 +1,186 @@
+"""The operators' console in a real browser, with two operators at once."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Locator, Page, expect
+
+from inference.models import ConfusablePair, Entry, State, Wording
+from inference.scopes import for_measuring
+from tests.browser.conftest import NewContext
+from tests.browser.test_accessibility import _FAINT, check
+from tests.browser.troubles import Troubles
+from tests.operators.conftest import ANSWER, SUSPECT, doubted, operator, stored
+from tests.stack import Stack
+
+LATER = "How long is the warranty of the X400?"
+
+
+@pytest.fixture
+def suspects(stack: Stack) -> list[Wording]:
+    """Two pairings that wait, the more urgent first."""
+    entry = stored(for_measuring("console browser tests")).entry
+    return [doubted(entry, hits=9), doubted(entry, LATER, "The X400 has a warranty of 12 months from Acme.")]
+
+
+def sit_down(new_context: NewContext, stack: Stack, user: User, **options: object) -> Page:
+    """A browser in which this operator is signed in, at the queue."""
+    client = Client()
+    client.force_login(user)
+    context = new_context(**options)
+    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": stack.url}])
+    page = context.new_page()
+    page.goto(f"{stack.url}/console/review/")
+    return page
+
+
+def state(wording: Wording) -> str:
+    return Wording.objects.values_list("state", flat=True).get(pk=wording.pk)
+
+
+def shown(page: Page) -> Locator:
+    """The question that is to be decided on."""
+    return page.get_by_role("region", name="This question")
+
+
+def test_two_operators_review_by_keyboard(
+    stack: Stack, new_context: NewContext, suspects: list[Wording], troubles: Troubles
+) -> None:
+    olga = sit_down(new_context, stack, operator("olga"))
+    boris = sit_down(new_context, stack, operator("boris"))
+
+    # Two key presses from the queue to a decision; nobody is given what the other has.
+    olga.keyboard.press("Enter")
+    expect(shown(olga)).to_contain_text(SUSPECT)
+    boris.keyboard.press("Enter")
+    expect(shown(boris)).to_contain_text(LATER)
+    fresh = olga.get_by_role("region", name="Fresh answer")
+    expect(fresh.locator("mark.number", has_text="36")).to_be_visible()
+    olga.keyboard.press("a")
+    expect(olga.get_by_role("heading", name="Nothing waits for a decision")).to_have_count(0)
+    expect(olga).to_have_url(re.compile(r"/console/review/$"))
+    assert state(suspects[0]) == State.ACTIVE
+
+    # Boris has the other one open, and says so to whoever looks at it.
+    olga.goto(f"{stack.url}/console/review/{suspects[1].pk}/")
+    expect(olga.get_by_text("boris has this open")).to_be_visible()
+    expect(olga.get_by_role("button", name="Approve")).to_have_count(0)
+
+    # Undone with one key, and given to whoever goes on.
+    olga.keyboard.press("u")
+    expect(olga).to_have_url(re.compile(r"/console/review/$"))
+    assert state(suspects[0]) == State.SUSPECT
+    olga.keyboard.press("Enter")
+    expect(shown(olga)).to_contain_text(SUSPECT)
+    olga.keyboard.press("r")
+    expect(olga).to_have_url(re.compile(r"/console/review/$"))
+    assert state(suspects[0]) == State.REJECTED
+    boris.keyboard.press("s")
+    expect(boris).to_have_url(re.compile(r"/console/review/$"))
+    assert state(suspects[1]) == State.SUSPECT
+
+
+def test_what_changed_meanwhile_is_a_409_and_can_be_decided_anew(
+    stack: Stack, new_context: NewContext, suspects: list[Wording], troubles: Troubles
+) -> None:
+    troubles.allow(r"status of 409")
+    page = sit_down(new_context, stack, operator("olga"))
+    page.keyboard.press("Enter")
+    expect(shown(page)).to_contain_text(SUSPECT)
+    Entry.objects.filter(pk=suspects[0].entry_id).update(answer="Another answer by now.")
+    with page.expect_navigation() as navigation:
+        page.keyboard.press("a")
+    assert navigation.value.status == 409
+    expect(page.get_by_role("alert")).to_contain_text("This changed while you looked at it")
+    expect(page.get_by_role("main")).to_contain_text("Another answer by now.")
+    assert state(suspects[0]) == State.SUSPECT
+    page.keyboard.press("a")
+    expect(shown(page)).to_contain_text(LATER)
+    assert state(suspects[0]) == State.ACTIVE
+
+
+def test_keys_do_nothing_while_somebody_types(
+    stack: Stack, new_context: NewContext, suspects: list[Wording]
+) -> None:
+    page = sit_down(new_context, stack, operator("olga"))
+    page.keyboard.press("Enter")
+    reason = page.get_by_label("Reason (may stay empty)")
+    reason.press_sequentially("a reason with r and s, and an u")
+    reason.press("Enter")
+    expect(shown(page)).to_contain_text(SUSPECT)
+    assert state(suspects[0]) == State.SUSPECT
+    expect(reason).to_have_value("a reason with r and s, and an u")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+a")  # the browser's own
+    page.keyboard.press("e")
+    answer = page.get_by_label("Answer, for every way in which this entry is asked")
+    expect(answer).to_be_focused()
+    expect(answer).to_have_value(ANSWER)
+    answer.fill("Every model has a warranty of 24 months from Acme.")
+    page.get_by_role("button", name="Save and approve").click()
+    expect(shown(page)).to_contain_text(LATER)
+    assert state(suspects[0]) == State.ACTIVE
+    assert Entry.objects.get().answer.startswith("Every model")
+
+
+def test_names_are_told_apart(stack: Stack, new_context: NewContext, suspects: list[Wording]) -> None:
+    page = sit_down(new_context, stack, operator("olga"))
+    page.keyboard.press("Enter")
+    expect(shown(page)).to_contain_text(SUSPECT)
+    page.keyboard.press("n")
+    expect(page.get_by_label("Named by the entry")).to_have_value("X200")
+    expect(page.get_by_label("Named by this question")).to_have_value("X300")
+    page.get_by_role("button", name="Tell them apart").click()
+    expect(shown(page)).to_contain_text(LATER)
+    assert state(suspects[0]) == State.REJECTED
+    assert {ConfusablePair.objects.get().first, ConfusablePair.objects.get().second} == {"X200", "X300"}
+
+
+def test_search_as_you_type(stack: Stack, new_context: NewContext, suspects: list[Wording]) -> None:
+    stored(suspects[0].scope, "如何重置路由器？", "按住复位键 10 秒。")
+    page = sit_down(new_context, stack, operator("olga"))
+    page.get_by_role("navigation", name="Console").get_by_role("link", name="Entries").click()
+    rows = page.get_by_role("region", name="Entries").get_by_role("row")
+    expect(rows).to_have_count(3)
+    page.get_by_label("Question contains").fill("路由")
+    expect(rows).to_have_count(2)
+    expect(page).to_have_url(re.compile("q=%E8"))
+    page.get_by_label("Question contains").fill("no such thing")
+    expect(page.get_by_role("heading", name="No entry is like that")).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (360, 740)], ids=["desktop", "phone"])
+def test_every_page_reads_well(
+    stack: Stack, new_context: NewContext, suspects: list[Wording], size: tuple[int, int]
+) -> None:
+    """Named controls, contrast in both themes, nothing wider than the screen."""
+    page = sit_down(new_context, stack, operator("olga"), viewport={"width": size[0], "height": size[1]})
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    here = page.url
+    paths = ["", "entries/", f"entries/{suspects[0].entry_id}/", "review/", "audit/", "health/"]
+    for address in [here, *(f"{stack.url}/console/{path}" for path in paths)]:
+        page.goto(address)
+        check(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert page.evaluate(_FAINT) == [], (address, scheme)
+
+
+def test_without_a_script_everything_can_be_read_and_decided(
+    stack: Stack, new_context: NewContext, suspects: list[Wording]
+) -> None:
+    page = sit_down(new_context, stack, operator("olga"), java_script_enabled=False)
+    page.get_by_role("button", name="Start with the first").click()
+    expect(shown(page)).to_contain_text(SUSPECT)
+    page.get_by_label("Reason (may stay empty)").press("Enter")
+    assert state(suspects[0]) == State.SUSPECT
+    page.get_by_role("button", name="Reject").click()
+    expect(shown(page)).to_contain_text(LATER)
+    assert state(suspects[0]) == State.REJECTED
+    for name in ("Overview", "Entries", "Audit", "Health"):
+        page.get_by_role("navigation", name="Console").get_by_role("link", name=name).click()
+        expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
