@@ -18,14 +18,14 @@ from django.db import DatabaseError, connection
 from inference import metrics
 from inference.models import Generation, Outcome
 from inference.understanding import keys
-from inference.understanding.fingerprint import Comparison, confusable
+from inference.understanding.fingerprint import Comparison, compare, confusable
 from inference.understanding.language import language, same_language
 
-from . import consent, evidence, lookup
+from . import consent, conversation, evidence, followup, lookup
 from .agreement import open_to_proof
 from .lookup import Candidate, Found
 from .policy import Rules, Thresholds, rules
-from .prints import Prints, compare_prints
+from .prints import compare_prints, same_moment
 from .probe import Probe
 from .spelling import mistyped, rearranged
 
@@ -155,7 +155,7 @@ def _semantic(probe: Probe) -> Decided | None:
     best = allowed[0] if allowed else weighed[0]
     limits = current.of(best.candidate.content_class)
     outcome, reason, scores = _judge(probe, best, limits)
-    if outcome == Outcome.NEAR and (likely := _likely(probe, allowed, current)):
+    if outcome == Outcome.NEAR and (likely := _in_other_ways(probe, weighed, current)):
         best, outcome, reason, scores = likely.one, Outcome.GRAY, likely.reason, likely.scores
     near = [one.candidate for one in weighed if one.provable and one.nearness >= limits.near]
     if outcome == Outcome.NEAR and not near:
@@ -202,18 +202,62 @@ class _Likely:
     scores: dict[str, float]
 
 
-def _likely(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely | None:
-    """Of the candidates that nothing speaks against, the one that all evidence taken together speaks for."""
-    # Of two dependent ones that don't agree it is unknown whether they follow on the same.
-    considered = [
+def _in_other_ways(probe: Probe, weighed: list[Weighed], current: Rules) -> _Likely | None:
+    """What is served though it is not alike enough, or does not agree part by part."""
+    allowed = [one for one in weighed if not one.objection]
+    return (
+        _resumed(probe, allowed, current)
+        or _followed(probe, allowed, current)
+        or _likely(probe, weighed, current)
+    )
+
+
+def _resumed(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely | None:
+    """The candidate that was asked in the same words, after a conversation that went alike."""
+    same = [
         one
         for one in allowed
-        if one.comparison.verdict == "agree" or not (probe.dependent and one.candidate.dependent)
+        if (probe.dependent or one.candidate.dependent)
+        and one.comparison.verdict != "agree"
+        and compare(probe.prints.words, one.candidate.prints.words).verdict == "agree"
+    ]
+    for one in same[: evidence.CONSIDERED]:
+        context = lookup.context_of(one.candidate.wording)
+        needed = conversation.needed(probe.turns[:-1], context)
+        alike = conversation.likeness(probe.turns[:-1], context) if needed <= 1 else 0.0
+        if alike >= needed:
+            reason = f"the same words after a conversation that went alike ({alike:.3f} ≥ {needed:.3f})"
+            return _Likely(one, reason, {**one.scores, "conversation": round(alike, 4)})
+    return None
+
+
+def _followed(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely | None:
+    """Of the candidates that were asked at this very moment of the conversation, the one that surely asks
+    the same."""
+    here = [one for one in allowed if same_moment(probe.prints, one.candidate.prints)][: followup.CONSIDERED]
+    best: _Likely | None = None
+    surest = 0.0
+    for one in here:
+        limits = current.of(one.candidate.content_class)
+        sure, needed = followup.weigh(probe, one.candidate), max(limits.followed, limits.consent)
+        if sure >= needed and sure > surest:
+            surest = sure
+            reason = f"asks the same at the same moment of a conversation ({sure:.3f} ≥ {needed:.3f})"
+            best = _Likely(one, reason, {**one.scores, "evidence": round(sure, 4)})
+    return best
+
+
+def _likely(probe: Probe, weighed: list[Weighed], current: Rules) -> _Likely | None:
+    """Of the candidates that nothing speaks against, the one that all evidence taken together speaks for."""
+    # What was asked at the same moment has the same context, answers and all: that says nothing there.
+    considered = [
+        one for one in weighed if not one.objection and not same_moment(probe.prints, one.candidate.prints)
     ][: evidence.CONSIDERED]
     lang = evidence.lang_of(probe)
-    cases = evidence.eligible(probe, [(one.candidate, one.score) for one in considered])
-    needed = {at: _needed(current.of(case.candidate.content_class)) for at, case in cases.items()}
-    cases = {at: case for at, case in cases.items() if evidence.at_best(case, lang) >= needed[at]}
+    found = [one.candidate for one in weighed]
+    cases = evidence.eligible(probe, [one.candidate for one in considered], found)
+    limits = {at: current.of(case.candidate.content_class) for at, case in cases.items()}
+    cases = {at: case for at, case in cases.items() if evidence.at_best(case, lang) >= limits[at].likely}
     asked = sorted({*cases, *(other for case in cases.values() for other in case.siblings)})
     said = consent.ask_all(probe, [considered[at].candidate for at in asked]) if cases else None
     if said is None:
@@ -222,18 +266,17 @@ def _likely(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely | N
     sure = {}
     for at, case in cases.items():
         other = max((verified[sibling] for sibling in case.siblings), default=None)
-        sure[at] = evidence.weigh(case, verified[at], other, lang)
-    at = max(sure, key=sure.__getitem__)
-    if sure[at] < needed[at]:
+        if (
+            verified[at] >= limits[at].consent
+        ):  # whatever else speaks for it, no other evidence saw both at once
+            sure[at] = evidence.weigh(case, verified[at], other, lang)
+    at = max(sure, key=sure.__getitem__, default=-1)
+    if at < 0 or sure[at] < limits[at].likely:
         return None
-    one = considered[at]
-    reason = f"asks the same in other words, by all evidence ({sure[at]:.3f} ≥ {needed[at]:.3f}), no conflict"
+    one, likely = considered[at], limits[at].likely
+    reason = f"asks the same in other words, by all evidence ({sure[at]:.3f} ≥ {likely:.3f}), no conflict"
     more = {"verifier": round(verified[at], 4), "evidence": round(sure[at], 4)}
     return _Likely(one, reason, {**one.scores, **more})
-
-
-def _needed(limits: Thresholds) -> float:
-    return max(limits.likely, limits.consent)
 
 
 # In the default embedder Chinese texts lie closer together: what is missing to 1 weighs that much more.
@@ -251,6 +294,8 @@ def _doubt(probe: Probe, best: Weighed, limits: Thresholds) -> str:
         return f"below {limits.low:.3f}"
     if best.comparison.verdict == "agree":
         return ""
+    if same_moment(probe.prints, best.candidate.prints):
+        return "; ".join(best.comparison.reasons) or "much can be asked at this point of the conversation"
     if probe.dependent and best.candidate.dependent:
         return "it follows on something else that was asked or answered"
     if best.score < _high(probe, limits):
@@ -262,8 +307,7 @@ def _doubt(probe: Probe, best: Weighed, limits: Thresholds) -> str:
 
 def weigh(probe: Probe, candidate: Candidate, current: Rules) -> Weighed:
     """What comparing the two says for the pairing, and what against it."""
-    prints = Prints.from_json(candidate.fingerprint)
-    comparison = compare_prints(probe.prints, prints, candidate.context_likeness)
+    comparison = compare_prints(probe.prints, candidate.prints, candidate.context_likeness)
     weighed = Weighed(candidate, _score(probe, candidate), comparison)
     forbidden = _forbidden(probe, candidate, current)
     conflict = "; ".join(comparison.reasons) if comparison.verdict == "conflict" else ""

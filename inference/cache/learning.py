@@ -60,13 +60,14 @@ def prove(
 ) -> Wording | None:
     """Compare the fresh answer with those of the wordings that were near. Returns the new wording of the one
     that it proves: then that entry answers this question from now on, and no other is needed. If it proves
-    none, the likest question is noted as refuted or open."""
+    none, the one with the likest answer is noted as refuted or open: of that it is known best."""
     rows = {wording.pk: wording for wording in Wording.objects.filter(pk__in=near).select_related("entry")}
     compared = [_Near(rows[pk], _compare(probe, rows[pk], fresh)) for pk in near if pk in rows]
     if not compared:
         return None
-    best = agreement.best([one.agreement for one in compared])
-    chosen = compared[0 if best is None else best]
+    agreements = [one.agreement for one in compared]
+    best = agreement.best(agreements)
+    chosen = compared[agreement.likest(agreements) if best is None else best]
     verdict = chosen.agreement.verdict
     wording = lifecycle.learn(
         probe,

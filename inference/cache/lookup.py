@@ -6,7 +6,7 @@ All of them search through the one servable queryset; what they bring differs on
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +17,10 @@ from django.db.models.expressions import RawSQL
 
 from inference.embedding import Vector
 from inference.models import Scope, Wording
+from inference.understanding.turns import Turn, Turns
 
 from . import vectors
+from .prints import Prints
 from .probe import Probe
 
 # Of the nearest wordings by each channel so many are weighed; the right one was among them in 106 of 109.
@@ -57,6 +59,10 @@ class Candidate(Found):
     rejected_likeness: float | None = None
     answer_likeness: float | None = None
     own_answer_likeness: float | None = None
+
+    @cached_property
+    def prints(self) -> Prints:
+        return Prints.from_json(self.fingerprint)
 
 
 # Stand-ins for the parameters while a query is compiled; no real value is like them.
@@ -197,8 +203,15 @@ def nearest(probe: Probe) -> list[Candidate]:
     return [_candidate(row) for row in _unprepared(_bound(_nearest(len(question), channels), actual))]
 
 
+def context_of(wording: UUID) -> Turns:
+    """The turns before a stored question; none if it is gone."""
+    found = Wording.objects.filter(pk=wording).values_list("context", flat=True).first()
+    return [Turn(role=turn["role"], content=turn["content"]) for turn in found or []]
+
+
 def as_text(vector: Vector) -> str:
-    return "[" + ",".join(np.format_float_positional(x, precision=6, trim="-") for x in vector) + "]"
+    """For the database, to six digits: a half float holds three or four."""
+    return str(np.round(vector.astype(np.float64), 6).tolist())
 
 
 def _unprepared(statement: tuple[str, list[Any]]) -> list[tuple[Any, ...]]:

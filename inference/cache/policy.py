@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import connection
 
-from inference.models import Mode, Policy, Scope
+from inference.models import ConfusablePair, Mode, Policy, Scope
 
 # How long a worker goes on with what it read: a changed threshold is at work within a second.
 _FRESH_SECONDS = 1.0
@@ -18,9 +18,10 @@ _FRESH_SECONDS = 1.0
 class Thresholds:
     """Likeness from 0 to 1. At `high` a hit, unless something conflicts; at `low` a gray hit, if all agrees;
     for both the verifier, where there is one, must give `consent` (but not for what agrees above `high`).
-    In other words, where nothing agrees or conflicts, a gray hit if all the evidence comes to `likely` (and
-    to `consent`, where that is more). At `near` worth proving; below that a miss. `policy` is the row that
-    says so, None for what is built in.
+    In other words, where nothing agrees or conflicts, a gray hit if all the evidence comes to `likely` and
+    the verifier alone gives `consent`; `followed` is the same for questions that were asked at the same
+    moment of a conversation. At `near` worth proving; below that a miss. `policy` is the row that says so,
+    None for what is built in.
     """
 
     high: float
@@ -30,6 +31,7 @@ class Thresholds:
     policy: int | None = None
     version: int = 0
     likely: float = 0.97
+    followed: float = 0.9
 
 
 BUILT_IN = Thresholds(high=0.985, low=0.90, near=0.78, consent=0.5)
@@ -75,6 +77,17 @@ def _thresholds(scope: Scope, mode: Mode) -> dict[str, Thresholds]:
         row.content_class: Thresholds(row.high, row.low, row.near, row.consent, row.pk, row.version)
         for row in ordered
     }
+
+
+def forbid(scope: Scope | None, first: str, second: str) -> ConfusablePair | None:
+    """Never take one name for the other, in `scope` or (without one) in all. Returns the new pair; None where
+    it is known already, whichever name comes first."""
+    known = ConfusablePair.objects.filter(scope=scope)
+    if known.filter(first=first, second=second).exists() or known.filter(first=second, second=first).exists():
+        return None
+    pair, new = ConfusablePair.objects.get_or_create(scope=scope, first=first, second=second)
+    forget()
+    return pair if new else None
 
 
 @cache

@@ -70,6 +70,11 @@ class Verifier:
         VerifierUnavailable."""
         return self._thread.submit(self._score, list(pairs)).result() if pairs else []
 
+    def warm_up(self) -> None:
+        """Load the model now, in its own thread, and not while somebody waits. Returns at once; whatever goes
+        wrong goes wrong again for the first who asks."""
+        self._thread.submit(self._score, [("ready", "ready?")])
+
     def _score(self, pairs: Pairs) -> list[float]:
         model = self._model
         read = [(model.tokenizer.ids(first), model.tokenizer.ids(second)) for first, second in pairs]
@@ -125,6 +130,11 @@ def available() -> bool:
 
 def identity() -> str:
     return _verifier().identity
+
+
+def warm_up() -> None:
+    """See Verifier.warm_up; of the one model of this process."""
+    _verifier().warm_up()
 
 
 def score(pairs: Pairs) -> list[float]:

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -27,9 +27,11 @@ from .cases import Case
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
+Decide = Callable[[Probe], Decided]
+
 _APP = "evaluation"
 # Stands for the answer of a case that has none; it is in no language.
-_NO_ANSWER = "—"
+NO_ANSWER = "—"
 
 
 @dataclass
@@ -84,19 +86,38 @@ class _World:
 def evaluate(
     cases: Sequence[Case], *, warm: bool = False, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
-    """The figures of design section 7, as one JSON-ready object. Whatever happens, the scope is deleted."""
+    """The figures of design section 7, as one JSON-ready object. Whatever happens, the scope is deleted.
+
+    `warm` adds two blocks: "warm", and "reworded", what the third wordings get before anything was learned. A
+    case's own probe is most often nearly its seed's words where it expects a reject, and in far other words
+    where it expects a hit; its third wording is in other words either way."""
     with _throw_away() as world:
         _store(world, cases, progress)
         asked = [_ask(world, case, case.probe) for case in _watched("probes", cases, progress)]
         report = _report(asked)
         if warm:
+            reworded = [(case, case.third) for case in cases if case.third]
+            thirds = [_ask(world, *one) for one in _watched("reworded", reworded, progress)]
+            report["reworded"] = _report(thirds)
             for one in _watched("answers", asked, progress):
                 _answer(world, one)
-            thirds = [(case, case.probe) for case in cases]
-            thirds += [(case, case.third) for case in cases if case.third and case.expect == "hit"]
-            again = [_ask(world, case, turns) for case, turns in _watched("again", thirds, progress)]
+            wordings = [(case, case.probe) for case in cases]
+            wordings += [(case, case.third) for case in cases if case.third and case.expect == "hit"]
+            again = [_ask(world, *one) for one in _watched("again", wordings, progress)]
             report["warm"] = _report(again)
         return report
+
+
+def evaluate_by(
+    ways: Mapping[str, Decide], cases: Sequence[Case], progress: Progress = lambda *_: None
+) -> dict[str, Any]:
+    """The figures of every way of deciding, on the same stored seeds."""
+    with _throw_away() as world:
+        _store(world, cases, progress)
+        return {
+            name: _report([_ask(world, case, case.probe, way) for case in _watched(name, cases, progress)])
+            for name, way in ways.items()
+        }
 
 
 def _watched(what: str, items: Sequence[Any], progress: Progress) -> Iterator[Any]:
@@ -143,7 +164,7 @@ def _store(world: _World, cases: Sequence[Case], progress: Progress) -> None:
         read = probe.read(world.scope, session.pk, case.seed[:-1])
         if read.exact_key not in known:
             # A stand-in is like nothing, so that nothing follows from how like it a question is.
-            answer = learning.answer_of(case.answer) if case.answer else Answer(_NO_ANSWER, None)
+            answer = learning.answer_of(case.answer) if case.answer else Answer(NO_ANSWER, None)
             content_class = classify(case.seed[:-1]).content_class
             planted = lifecycle.plant(read, session, answer.text, content_class, answer.vector)
             known[read.exact_key] = planted.entry_id
@@ -153,9 +174,9 @@ def _store(world: _World, cases: Sequence[Case], progress: Progress) -> None:
 # --- asking ---------------------------------------------------------------------------------------------
 
 
-def _ask(world: _World, case: Case, turns: Turns) -> Asked:
+def _ask(world: _World, case: Case, turns: Turns, decide: Decide = decision.decide) -> Asked:
     started = time.perf_counter()
-    decided = decision.decide(_read(world, turns))
+    decided = decide(_read(world, turns))
     milliseconds = (time.perf_counter() - started) * 1000
     learned = world.learned.get(case.id)
     right = {learned} if learned else set()

@@ -1,35 +1,44 @@
 """The weights of `inference.cache.evidence`, fitted to cases.
 
-Of case files with `fresh` and `third` (tests/cases): every seed is stored, every probe asked; then every
-probe that expects a hit is another wording of its entry, every other one an entry of its own with its fresh
-answer, and every third wording is asked.
+Of case files with `fresh` and `third` (tests/cases): every seed is stored, every probe asked, and every third
+wording too: the probes of rejects are nearly their seed's words and those of hits are not, the third wordings
+are all far from them. What expects a hit is asked once more of a store without its entry: most of what is
+asked has no answer yet. Then every probe that expects a hit is another wording of its entry, every other one
+an entry of its own with its fresh answer, and every third wording is asked.
 """
 
 import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
 from inference import embedding
 from inference.cache import consent, decision, evidence, probe
-from inference.cache.lookup import Candidate
+from inference.cache.lookup import NEAREST, Candidate
 from inference.cache.policy import BUILT_IN, Rules
 from inference.cache.probe import Probe
-from inference.embedding import Vectors
+from inference.embedding import Vector, Vectors
+from inference.evaluation.cache import NO_ANSWER
 from inference.evaluation.cases import Case
 from inference.evaluation.pair_measures import logistic
 from inference.models import Scope
 from inference.understanding.turns import Turns
 
 _RIDGE = 1.0
-_NEAREST = 8
 _ASKED_FOR = (0.9, 0.93, 0.95, 0.97, 0.98)
+_ASKED = ("first", "reworded", "first, absent", "reworded, absent", "again")
 _RULES = Rules({"": BUILT_IN}, ())
 
+# So many may be wrong of all answers, of those to what is asked first, and of the questions of each kind.
+_WRONG = 0.02
+
 Floats = npt.NDArray[np.float64]
+Weights = dict[str, float]
 
 
 class NothingToAsk(Exception):
@@ -42,6 +51,7 @@ class Row:
 
     question: tuple[str, str]
     lang: str
+    kind: str
     half: int
     same: bool
     features: dict[str, float]
@@ -49,7 +59,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Wording:
-    entry: str
+    entry: UUID
     probe: Probe
     answer: str
 
@@ -61,74 +71,104 @@ def rows_of(cases: Sequence[Case]) -> list[Row]:
     def asked(turns: Turns) -> Probe:
         return probe.read(scope, uuid.uuid4(), turns)
 
-    entries: dict[str, str] = {}
-    stored, learned, first, again = [], [], [], []
+    entries: dict[str, UUID] = {}
+    stored, learned, cold, again = [], [], [], []
     for case in cases:
         seed = asked(case.seed[:-1])
-        entry = entries.setdefault(seed.exact_key, case.id)
-        if entry == case.id:
+        entry = entries.setdefault(seed.exact_key, _named(case.id))
+        if entry == _named(case.id):
             stored.append(_Wording(entry, seed, case.answer))
         question = asked(case.probe)
         hit = case.expect == "hit"
-        first.append((case, "first", question, entry if hit else ""))
-        learned.append(
-            _Wording(entry if hit else f"+{case.id}", question, case.answer if hit else case.fresh)
-        )
+        right = entry if hit else None
+        cold.append((case, "first", question, right))
+        if case.third:
+            cold.append((case, "reworded", asked(case.third), right))
+        if case.fresh:
+            answer = case.answer if hit else case.fresh
+            learned.append(_Wording(entry if hit else _named(f"+{case.id}"), question, answer))
         if hit and case.third:
             again.append((case, "again", asked(case.third), entry))
-    return [row for one in first for row in _rows(*one, stored)] + [
-        row for one in again for row in _rows(*one, [*stored, *learned])
+    return [
+        *(row for one in cold for row in _rows(*one, stored)),
+        *(row for one in cold for row in _absent(*one, stored)),
+        *(row for one in again for row in _rows(*one, [*stored, *learned])),
     ]
 
 
-def _rows(case: Case, when: str, question: Probe, right: str, stored: Sequence[_Wording]) -> Iterator[Row]:
+def _absent(
+    case: Case, when: str, question: Probe, right: UUID | None, stored: Sequence[_Wording]
+) -> Iterator[Row]:
+    """As if the right entry had not been stored yet; where there is none, it was asked so already."""
+    if right is not None:
+        others = [one for one in stored if one.entry != right]
+        yield from _rows(case, f"{when}, absent", question, None, others)
+
+
+def _named(case: str) -> UUID:
+    return uuid.uuid5(uuid.NAMESPACE_OID, case)
+
+
+def _rows(
+    case: Case, when: str, question: Probe, right: UUID | None, stored: Sequence[_Wording]
+) -> Iterator[Row]:
     if any(one.probe.exact_key == question.exact_key for one in stored):
         return
-    allowed = [
-        one
-        for one in (decision.weigh(question, candidate, _RULES) for candidate in _nearest(question, stored))
-        if not one.objection
-        and (one.comparison.verdict == "agree" or not (question.dependent and one.candidate.dependent))
-    ]
-    allowed.sort(key=lambda one: -one.score)
-    considered = allowed[: evidence.CONSIDERED]
-    found = evidence.eligible(question, [(one.candidate, one.score) for one in considered])
-    if not found:
+    weighed = [decision.weigh(question, candidate, _RULES) for candidate in _nearest(question, stored)]
+    weighed.sort(key=lambda one: -one.score)
+    found = [one.candidate for one in weighed]
+    considered = [one.candidate for one in weighed if not one.objection][: evidence.CONSIDERED]
+    cases = evidence.eligible(question, considered, found)
+    if not cases:
         return
-    said = consent.ask_all(question, [one.candidate for one in considered])
+    said = consent.ask_all(question, considered)
     if said is None:
         raise NothingToAsk("There is no verifier to ask.")
     half = hashlib.sha256(case.id.encode()).digest()[0] % 2
-    for at, each in found.items():
+    for at, each in cases.items():
+        if said[at] < BUILT_IN.consent:
+            continue
         other = max((said[sibling] for sibling in each.siblings), default=None)
         features = {**each.features, **evidence.of_verifier(said[at], other)}
-        yield Row((case.id, when), case.lang, half, str(each.candidate.entry) == right, features)
+        same = each.candidate.entry == right
+        yield Row((case.id, when), case.lang, _kind(case, when), half, same, features)
+
+
+def _kind(case: Case, when: str) -> str:
+    return f"{case.lang}/{case.kind if case.expect == 'reject' else 'hit'}, {when}"
 
 
 def _nearest(question: Probe, stored: Sequence[_Wording]) -> list[Candidate]:
-    vector = _present(question.question_vector)
-    likeness = np.array([vector @ _present(one.probe.question_vector) for one in stored])
-    found = []
-    for at in np.argsort(-likeness)[:_NEAREST]:
-        one = stored[at]
-        answer = _present(embedding.embed([one.answer]))[0]
-        found.append(
-            Candidate(
-                wording=one.entry,
-                entry=one.entry,
-                answer=one.answer,
-                content_class="fact",
-                question=one.probe.question,
-                resolved=one.probe.resolved,
-                dependent=one.probe.dependent,
-                fingerprint=one.probe.prints.to_json(),
-                parameters=(),
-                likeness=float(likeness[at]),
-                answer_likeness=float(answer @ vector),
-                own_answer_likeness=float(answer @ _present(one.probe.question_vector)),
-            )
-        )
-    return found
+    """As `lookup.nearest`: by the question, and of a dependent one also by the context."""
+    by_question = _likenesses(question.question_vector, [one.probe.question_vector for one in stored])
+    by_context = _likenesses(question.context_vector, [one.probe.context_vector for one in stored])
+    nearest = {at for by in (by_question, by_context) for at in np.argsort(-by)[:NEAREST] if by[at] > -1}
+    return [_candidate(question, stored[at], by_question[at], by_context[at]) for at in sorted(nearest)]
+
+
+def _likenesses(vector: Vector | None, others: Sequence[Vector | None]) -> Floats:
+    """-1 where one has no vector."""
+    return np.array([-1 if vector is None or other is None else vector @ other for other in others])
+
+
+def _candidate(question: Probe, one: _Wording, likeness: float, context_likeness: float) -> Candidate:
+    answer = _present(embedding.embed([one.answer]))[0] if one.answer else None
+    asked, stored = _present(question.question_vector), _present(one.probe.question_vector)
+    return Candidate(
+        wording=one.entry,
+        entry=one.entry,
+        answer=one.answer or NO_ANSWER,
+        content_class="fact",
+        question=one.probe.question,
+        resolved=one.probe.resolved,
+        dependent=one.probe.dependent,
+        fingerprint=one.probe.prints.to_json(),
+        parameters=(),
+        likeness=float(likeness),
+        context_likeness=float(context_likeness) if context_likeness > -1 else None,
+        answer_likeness=None if answer is None else float(answer @ asked),
+        own_answer_likeness=None if answer is None else float(answer @ stored),
+    )
 
 
 def _present(vectors: Vectors | None) -> Vectors:
@@ -137,9 +177,18 @@ def _present(vectors: Vectors | None) -> Vectors:
     return vectors
 
 
-def fitted(rows: Sequence[Row]) -> dict[str, float]:
-    """The weights for these rows, of one language, and the constant."""
+def fitted(rows: Sequence[Row]) -> Weights:
+    """The weights for these rows, of one language, and the constant. What the verifier says never counts
+    against the pair it speaks for: where a fit would have it so, it only vetoes."""
     names = sorted(rows[0].features)
+    weights = _fitted(rows, names)
+    against = [name for name in evidence.of_verifier(1.0, 1.0) if weights.get(name, 0.0) < 0]
+    if against:
+        weights = _fitted(rows, [name for name in names if name not in against]) | dict.fromkeys(against, 0.0)
+    return weights
+
+
+def _fitted(rows: Sequence[Row], names: Sequence[str]) -> Weights:
     x = _matrix(rows, names)
     mean, deviation = x.mean(0), x.std(0) + 1e-9
     found = logistic((x - mean) / deviation, [row.same for row in rows], ridge=_RIDGE)
@@ -152,25 +201,77 @@ def _matrix(rows: Sequence[Row], names: Sequence[str]) -> Floats:
     return np.array([[row.features[name] for name in names] for row in rows])
 
 
-def _sure(row: Row, weights: dict[str, float]) -> float:
+def _sure(row: Row, weights: Weights) -> float:
     score = weights["constant"] + sum(weights[name] * value for name, value in row.features.items())
     return float(1 / (1 + np.exp(-score)))
 
 
-def crossed(rows: Sequence[Row]) -> dict[str, str]:
-    """Each half of the cases weighed by the weights fitted on the other: "right/wrong" answers, by when it
-    was asked and the probability asked for."""
-    best: dict[tuple[str, str], tuple[float, bool]] = {}
-    for half in (0, 1):
-        weights = fitted([row for row in rows if row.half != half])
-        for row in rows:
-            if row.half == half:
-                found = (_sure(row, weights), row.same)
-                best[row.question] = max(best.get(row.question, (0.0, False)), found)
-    figures = {}
-    for when in ("first", "again"):
-        ours = [found for (_, asked), found in best.items() if asked == when]
+@dataclass(frozen=True)
+class Answered:
+    """What is served to one question, if so much is asked for: by the weights that its half of the cases had
+    no part in."""
+
+    sure: float
+    row: Row
+
+
+def crossed(rows: Sequence[Row]) -> list[Answered]:
+    """For every question the likest case, each half of the cases weighed by the weights fitted on the
+    other."""
+    return [
+        one
+        for half in (0, 1)
+        for one in answers(
+            [row for row in rows if row.half == half], fitted([row for row in rows if row.half != half])
+        )
+    ]
+
+
+def answers(rows: Sequence[Row], weights: Weights) -> list[Answered]:
+    """For every question the likest case by these weights."""
+    best: dict[tuple[str, str], Answered] = {}
+    for row in rows:
+        found = Answered(_sure(row, weights), row)
+        best[row.question] = max(best.get(row.question, found), found, key=lambda one: one.sure)
+    return list(best.values())
+
+
+def figures(answered: Sequence[Answered]) -> dict[str, str]:
+    """ "right/wrong" answers, by when it was asked and the probability asked for."""
+    found = {}
+    for when in _ASKED:
         for needed in _ASKED_FOR:
-            served = [same for sure, same in ours if sure >= needed]
-            figures[f"{when} {needed}"] = f"{sum(served)}/{len(served) - sum(served)}"
-    return figures
+            served = [one.row.same for one in answered if one.row.question[1] == when and one.sure >= needed]
+            found[f"{when} {needed}"] = f"{sum(served)}/{len(served) - sum(served)}"
+    return found
+
+
+def enough(answered: Sequence[Answered], without: Mapping[str, int]) -> float:
+    """The least probability from which on the answers are as right as they must be: few wrong ones among
+    those to the cases as they are, and few among the questions of each kind that have no right answer, as
+    they are, in far other words, or before their entry is stored; `without` says how many of each kind these
+    are. 1 where nothing is enough."""
+    needed, wrong, plain = 1.0, Counter[str](), Counter[bool]()
+    for one in sorted(answered, key=lambda one: -one.sure):
+        wrong[one.row.kind] += not one.row.same
+        plain[one.row.same] += one.row.question[1] in ("first", "again")
+        few = plain[False] <= _WRONG * plain.total()
+        if few and all(wrong[kind] <= _WRONG * n for kind, n in without.items()):
+            needed = one.sure
+    return needed
+
+
+def without_answer(cases: Sequence[Case]) -> Counter[str]:
+    """How many questions of each kind have no right answer when they are asked."""
+    found = Counter[str]()
+    for case in cases:
+        ending = "" if case.expect == "reject" else ", absent"
+        for when in ("first", "reworded") if case.third else ("first",):
+            found[_kind(case, when + ending)] += 1
+    return found
+
+
+def shifted(weights: Weights, needed: float) -> Weights:
+    """The weights, so that what came to `needed` comes to the threshold that is built in."""
+    by = evidence.logit(BUILT_IN.likely) - evidence.logit(needed)
+    return {**weights, "constant": round(weights["constant"] + by, 3)}

@@ -1,13 +1,13 @@
 """Fits the weights of `inference.understanding.signals` to labelled messages, offline.
 
-    python -m inference.evaluation.train_signals LABELLED.jsonl [--write] [--l2 1] [--threshold 0.55]
+    python -m inference.evaluation.train_signals LABELLED.jsonl [--write] [--l2 1] [--threshold 0.65]
 
 Our own examples (`signal_examples.jsonl`) are added to the file. Prints the figures of a five-fold
 cross-validation in which messages that resemble each other (their words or their histories) are never on both
 sides, for each set apart; then, with --write, fits to all and writes `signal_weights.json`.
 
-Earlier messages of a history count as further examples of "none", at a part of the weight: whoever wrote the
-history went on from them as if nothing had been taken back.
+Earlier messages of a history count as further examples of "none", at a part of the weight, but for those that
+are labelled otherwise: whoever wrote the history went on from them as if nothing had been taken back.
 """
 
 import argparse
@@ -68,12 +68,14 @@ def table(signs: Sequence[Signs], names: Sequence[str]) -> Array:
 
 
 def earlier_messages(cases: Sequence[SignalCase]) -> list[SignalCase]:
-    """The users' earlier messages that followed an answer, as cases of their own."""
+    """The users' earlier messages that followed an answer, as cases of their own; but for those that are
+    labelled as a signal themselves."""
+    signals = {case.text for case in cases if case.invalidates}
     return [
         SignalCase(case.id, case.lang, "none", False, case.history[:at], turn["content"])
         for case in cases
         for at, turn in enumerate(case.history)
-        if at >= 2 and turn["role"] == "user"
+        if at >= 2 and turn["role"] == "user" and turn["content"] not in signals
     ]
 
 
@@ -176,7 +178,7 @@ def main() -> None:
     )
     parser.add_argument("cases", type=Path)
     parser.add_argument("--l2", type=float, default=1.0)
-    parser.add_argument("--threshold", type=float, default=0.55)
+    parser.add_argument("--threshold", type=float, default=0.65)
     parser.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")
     options = parser.parse_args()
     given, ours = read(options.cases), read(EXAMPLES)

@@ -116,7 +116,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--groups", type=Path, nargs="+", required=True, help="JSONL: lang, same [texts], different [{text}]"
+        "--groups",
+        type=Path,
+        nargs="+",
+        required=True,
+        help="JSONL: lang, same [texts], different [texts or {text}], and where there is one, resolved",
     )
     parser.add_argument("--out", type=Path, required=True, help="folder for change.safetensors")
     parser.add_argument("--pairs", type=int, default=60_000, help="how many pairs to train on")

@@ -85,7 +85,11 @@ def read_groups(paths: Iterable[Path]) -> list[Group]:
 
 
 def _group(row: Row) -> Group:
-    return Group(row["lang"], row["same"], [other["text"] for other in row["different"]])
+    """Near misses come bare or with why they differ; of a message in its conversation, what it means written
+    out is one wording more."""
+    resolved = [row["resolved"]] if "resolved" in row else []
+    different = [other if isinstance(other, str) else other["text"] for other in row["different"]]
+    return Group(row["lang"], resolved + row["same"], different)
 
 
 def read_schemes() -> list[Scheme]:

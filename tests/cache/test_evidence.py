@@ -1,5 +1,6 @@
 """What may be served in far other words, for all that speaks for it."""
 
+import math
 from dataclasses import replace
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from inference.cache import evidence, policy, probe
 from inference.cache.lookup import Candidate
 from inference.cache.probe import Probe
 from inference.embedding import embed
-from inference.evaluation.fit_evidence import Row, crossed, fitted
+from inference.evaluation.fit_evidence import Answered, Row, crossed, enough, figures, fitted, shifted
 from inference.models import Outcome, Policy, Scope
 
 from .conftest import decided, stored, turns
@@ -75,44 +76,88 @@ def test_without_the_verifier_it_says_nothing(scope: Scope, monkeypatch: pytest.
     [
         ("How do I get limescale out of a kettle quickly?", QUESTION),  # a near copy
         ("limescale", QUESTION),  # contained
-        ("When was the lighthouse at Corran Point opened to visitors?", "Who designed that old sea tower?"),
     ],
 )
 def test_where_the_difference_may_be_the_meaning_it_is_not_asked(scope: Scope, asked: str, kept: str) -> None:
     one, candidate = pair(scope, asked, kept)
-    assert evidence.eligible(one, [(candidate, 0.99)]) == {}
+    assert evidence.eligible(one, [candidate], [candidate]) == {}
+
+
+def test_another_kind_of_answer_wanted_is_weighed(scope: Scope) -> None:
+    asked = "When was the lighthouse at Corran Point opened to visitors?"
+    one, candidate = pair(scope, asked, "Who designed that old sea tower?")
+    assert evidence.eligible(one, [candidate], [candidate])[0].features["other_intent"] == 1
 
 
 def test_an_answer_without_a_vector_is_no_evidence(scope: Scope) -> None:
     one, candidate = pair(scope, OTHERWISE, QUESTION)
-    assert 0 in evidence.eligible(one, [(candidate, 0.9)])
-    assert evidence.eligible(one, [(replace(candidate, answer_likeness=None), 0.9)]) == {}
+    assert 0 in evidence.eligible(one, [candidate], [candidate])
+    unknown = replace(candidate, answer_likeness=None)
+    assert evidence.eligible(one, [unknown], [unknown]) == {}
 
 
 def test_a_better_word_of_the_verifier_never_counts_against(scope: Scope) -> None:
     one, candidate = pair(scope, OTHERWISE, QUESTION)
-    case = evidence.eligible(one, [(candidate, 0.9)])[0]
+    case = evidence.eligible(one, [candidate], [candidate])[0]
     for lang in ("en", "zh"):
         sure = [evidence.weigh(case, p, None, lang) for p in (0.0, 0.2, 0.5, 0.9, 1.0)]
-        assert sure == sorted(sure) and sure[0] < sure[-1] and all(0 <= p <= 1 for p in sure)
+        assert sure == sorted(sure) and all(0 <= p <= 1 for p in sure)
     assert evidence.weigh(case, 1.0, None, "other") == 0
 
 
 def test_being_ahead_of_few_counts_no_more_than_being_ahead_of_many(scope: Scope) -> None:
     one, candidate = pair(scope, OTHERWISE, QUESTION)
-    far = replace(candidate, entry=UUID(int=8))
-    alone = evidence.eligible(one, [(candidate, 0.9)])[0].features["ahead"]
-    beside = evidence.eligible(one, [(candidate, 0.9), (far, 0.4)])[0].features["ahead"]
-    behind = evidence.eligible(one, [(candidate, 0.9), (far, 0.89)])[0].features["ahead"]
-    assert alone == beside > behind == pytest.approx(0.01)
+    candidate = replace(candidate, likeness=0.9, answer_likeness=0.85)
+    far = replace(candidate, entry=UUID(int=8), likeness=0.4, answer_likeness=0.4)
+    close = replace(far, likeness=0.89, answer_likeness=0.84)
+
+    def ahead(*others: Candidate) -> list[float]:
+        """Also of those that something speaks against."""
+        features = evidence.eligible(one, [candidate], [candidate, *others])[0].features
+        return [features["ahead"], features["ahead_answer"]]
+
+    assert ahead() == ahead(far)
+    assert ahead(close) == pytest.approx([0.01, 0.01]) and ahead(far) > ahead(close)
+
+
+def row(at: int, same: bool, half: int, **features: float) -> Row:
+    return Row((f"c{at}", "first"), "en", "en/paraphrase", half, same, features)
+
+
+def test_the_verifier_is_never_fitted_against_what_it_speaks_for() -> None:
+    """Where its word goes with pairs that differ, only its veto is left."""
+    rows = [
+        row(at, at % 2 == 0, at // 2 % 2, x=1.0 * (at % 2 == 0), verifier=at % 2 + at % 3) for at in range(80)
+    ]
+    weights = fitted(rows)
+    assert weights["verifier"] == 0 and weights["x"] > 1
 
 
 def test_fitting_finds_what_tells_and_measures_each_half_by_the_other() -> None:
-    rows = [
-        Row((f"c{at}", "first"), "en", at // 2 % 2, at % 2 == 0, {"x": 1.0 * (at % 2 == 0), "y": 0.5})
-        for at in range(80)
-    ]
+    rows = [row(at, at % 2 == 0, at // 2 % 2, x=1.0 * (at % 2 == 0), y=0.5) for at in range(80)]
     weights = fitted(rows)
     assert weights["x"] > 1 and abs(weights["y"]) < 0.1
-    right, wrong = map(int, crossed(rows)["first 0.9"].split("/"))
-    assert right == 40 and wrong == 0
+    assert figures(crossed(rows))["first 0.9"] == "40/0"
+
+
+def answered(*found: tuple[float, bool]) -> list[Answered]:
+    return [Answered(sure, row(at, same, 0)) for at, (sure, same) in enumerate(found)]
+
+
+def test_so_much_is_asked_for_that_few_answers_are_wrong() -> None:
+    right = [(0.5 + at / 1000, True) for at in range(400)]
+    assert enough(answered(*right), {"en/paraphrase": 400}) == 0.5
+    # One in four hundred may be wrong; of another kind there are so few that none may.
+    some = [*right, (0.7005, False)]
+    assert enough(answered(*some), {"en/paraphrase": 400}) == 0.5
+    assert enough(answered(*some), {"en/paraphrase": 40}) == pytest.approx(0.701)
+    assert enough(answered((0.9, False)), {"en/paraphrase": 1}) == 1
+
+
+def test_what_is_enough_comes_to_the_threshold_in_use() -> None:
+    def sure(constant: float) -> float:
+        return 1 / (1 + math.exp(-constant))
+
+    weights = shifted({"constant": 0.3, "x": 2.0}, needed=sure(0.3))
+    assert sure(weights["constant"]) == pytest.approx(policy.BUILT_IN.likely, abs=1e-3)
+    assert weights["x"] == 2.0

@@ -90,6 +90,17 @@ class TestNear:
         read, candidate = _pair(scope, entry, OTHERWISE + "?")
         assert "rejected" in decision._forbidden(read, candidate, policy.rules(scope))
 
+    def test_what_it_leaves_open_is_noted_where_the_answer_is_likest(self, scope: Scope) -> None:
+        """Of the questions that are near, the likest may be about something else."""
+        likest = stored(scope, OTHERWISE + ", a boiler of copper", answer=OTHER).entry
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        candidate = _pair(scope, likest, OTHERWISE)[1]
+        assert (candidate.likeness or 0) > (_pair(scope, entry, OTHERWISE)[1].likeness or 0)
+        answered(scope, SAME + " `vinegar --half`, then `rinse`; it takes 15 minutes.", OTHERWISE)
+        noted = Wording.objects.filter(question=OTHERWISE).exclude(origin=Origin.BIRTH).get()
+        assert noted.entry == entry and noted.state != State.REJECTED
+        assert Observation.objects.get().verdict in (Verdict.UNCLEAR, Verdict.AGREE)
+
     def test_what_is_rejected_stays_rejected(self, scope: Scope) -> None:
         entry = stored(scope, QUESTION, answer=ANSWER).entry
         generation = answered(scope, OTHER, OTHERWISE)

@@ -99,6 +99,23 @@ def test_the_same_asked_again_scores_above_something_else(
     assert again > else_
 
 
+def test_whoever_asks_after_the_warm_up_waits_for_no_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    from inference.cache import cross_encoder
+
+    warm = Verifier()
+    warm.warm_up()
+    warm._thread.submit(lambda: None).result()  # behind the warm-up
+    monkeypatch.setattr(cross_encoder, "load", lambda *_: pytest.fail("loaded while somebody waits"))
+    assert warm.score(PAIRS[:1])[0] > 0
+
+
+def test_a_warm_up_that_fails_fails_for_whoever_asks(tmp_path: Path) -> None:
+    missing = Verifier(tmp_path / "change.safetensors")
+    missing.warm_up()
+    with pytest.raises(VerifierUnavailable):
+        missing.score(PAIRS[:1])
+
+
 def test_nothing_asked_and_too_much_asked_is_not_consented_to(ours: Verifier) -> None:
     long = "How do I oil a bicycle chain? " * 40
     pair = PAIRS[0]

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from cacheadmin.evaluating import cases_of, plain, show_progress
+from inference.evaluation.ablation import ablate
 from inference.evaluation.cache import evaluate
 from inference.evaluation.cases import read
 
@@ -20,32 +21,43 @@ class Command(BaseCommand):
         parser.add_argument(
             "--warm", action="store_true", help="learn from the cases' fresh answers, ask again"
         )
+        parser.add_argument(
+            "--ablate",
+            action="store_true",
+            help="say what comes of parts of the decision, one more each time",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         cases = cases_of(options["cases"], read)
-        found = evaluate(cases, warm=options["warm"], progress=show_progress)
-        self.stdout.write(json.dumps(found, indent=2) if options["json"] else "\n".join(_lines(found)))
+        if options["ablate"]:
+            found = blocks = ablate(cases, show_progress)
+        else:
+            found = evaluate(cases, warm=options["warm"], progress=show_progress)
+            blocks = {"cold": found} | {name: found[name] for name in ("reworded", "warm") if name in found}
+        shown = (
+            json.dumps(found, indent=2)
+            if options["json"]
+            else "\n\n".join(map(_block, blocks, blocks.values()))
+        )
+        self.stdout.write(shown)
 
 
 _COLUMNS = ("n", "right_hits", "wrong_hits", "gray", "near_right", "misses", "right_rejects")
 _SHARES = ("precision", "recall", "reachable", "false_hit_rate")
 
 
-def _lines(found: dict[str, Any]) -> list[str]:
-    lines = [*_block("cold", found)]
-    return [*lines, "", *_block("warm", found["warm"])] if "warm" in found else lines
-
-
-def _block(name: str, found: dict[str, Any]) -> list[str]:
+def _block(name: str, found: dict[str, Any]) -> str:
     head = f"{name:<24}" + "".join(f"{column:>15}" for column in (*_COLUMNS, *_SHARES))
     rows = {**found["by_class"], "overall": found["overall"]}
     latency = found["latency_ms"]
-    return [
-        head,
-        *(f"{title:<24}" + _row(row) for title, row in rows.items()),
-        f"latency: p50 {latency['p50']} ms, p99 {latency['p99']} ms",
-    ]
+    return "\n".join(
+        [
+            head,
+            *(f"{title:<24}" + _row(row) for title, row in rows.items()),
+            f"latency: p50 {latency['p50']} ms, p99 {latency['p99']} ms",
+        ]
+    )
 
 
 def _row(row: dict[str, Any]) -> str:

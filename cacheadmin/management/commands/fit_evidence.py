@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from cacheadmin.evaluating import cases_of
 from inference.cache import evidence
 from inference.evaluation.cases import read
-from inference.evaluation.fit_evidence import NothingToAsk, crossed, fitted, rows_of
+from inference.evaluation.fit_evidence import (
+    NothingToAsk,
+    answers,
+    crossed,
+    enough,
+    figures,
+    fitted,
+    rows_of,
+    shifted,
+    without_answer,
+)
 
 
 class Command(BaseCommand):
@@ -21,14 +32,20 @@ class Command(BaseCommand):
         parser.add_argument("--write", action="store_true", help="over the weights in use")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        files = [cases_of(path, read) for path in options["files"]]
         try:
-            rows = [row for path in options["files"] for row in rows_of(cases_of(path, read))]
+            rows = [row for cases in files for row in rows_of(cases)]
         except NothingToAsk as problem:
             raise CommandError(str(problem)) from problem
+        without = sum((without_answer(cases) for cases in files), Counter[str]())
         weights = {}
         for lang in sorted({row.lang for row in rows}):
             ours = [row for row in rows if row.lang == lang]
-            self.stdout.write(json.dumps({lang: crossed(ours)}))
-            weights[lang] = fitted(ours)
+            answered = crossed(ours)
+            found = fitted(ours)
+            # By the weights of the other half, and by those that are written.
+            needed = max(enough(answered, without), enough(answers(ours, found), without))
+            self.stdout.write(json.dumps({lang: {"needed": round(needed, 4), **figures(answered)}}))
+            weights[lang] = shifted(found, needed)
         if options["write"]:
             evidence.WEIGHTS.write_text(json.dumps(weights, indent=1) + "\n", encoding="utf-8")
