@@ -48,8 +48,10 @@ def _have_tables(command: str) -> None:
 def _needs_no_services(arguments: list[str]) -> bool:
     if os.environ["DJANGO_SETTINGS_MODULE"] == "config.settings.production":
         return True  # which asks for the addresses itself
-    wordy = {"help", "version", "makemessages", "compilemessages", "collectstatic", "findstatic"}
-    return len(arguments) < 2 or arguments[1] in wordy or bool({"-h", "--help", "--version"} & set(arguments))
+    wordy = {"help", "version", "makemessages", "compilemessages", "collectstatic", "findstatic"} | {
+        "--version"
+    }
+    return len(arguments) < 2 or arguments[1] in wordy or bool({"-h", "--help"} & set(arguments))
 
 
 if __name__ == "__main__":

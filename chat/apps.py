@@ -6,4 +6,4 @@ class ChatConfig(AppConfig):
     verbose_name = "Conversations"
 
     def ready(self) -> None:
-        from . import accounts  # noqa: F401  (connects the sign-up and login signals)
+        from . import accounts, forgetting  # noqa: F401  (connect signals)

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from redis.exceptions import RedisError
 
+from inference import announcements
 from inference.models import Status
 
 from . import protocol, services
@@ -54,6 +55,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if hasattr(self, "owner"):
             try:
                 await self.channel_layer.group_discard(self.owner.group, self.channel_name)
+                await self.channel_layer.group_discard(announcements.EVERYONE, self.channel_name)
             except (RedisError, OSError) as error:
                 log.warning("group_unavailable", error=str(error))
 
@@ -133,6 +135,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def join_group(self) -> None:
         try:
             await self.channel_layer.group_add(self.owner.group, self.channel_name)
+            await self.channel_layer.group_add(announcements.EVERYONE, self.channel_name)
         except (RedisError, OSError) as error:
             log.warning("group_unavailable", error=str(error))
 
@@ -152,6 +155,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def owner_frame(self, message: dict[str, str]) -> None:
         if message["sender"] != self.channel_name:
             await self.send(text_data=message["frame"])
+
+    async def version_changed(self, message: dict[str, Any]) -> None:
+        """Questions are asked with another knowledge or system prompt from now on, in every conversation."""
+        await self.push(protocol.Invalidated(conversation=None, signal="version", entries=message["entries"]))
 
     async def owner_left(self, message: dict[str, str]) -> None:
         """This person signed out somewhere: who is still signed in connects again."""

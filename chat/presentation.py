@@ -11,11 +11,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from inference.models import Generation, ServedBy
+from inference.models import Cause, Generation, Invalidation, ServedBy
 
 from .models import Conversation, Message, Role
 from .rendering import render
-from .services import Row, feedback_of
+from .services import Row, corrections_of, feedback_of
 
 CACHED = frozenset({ServedBy.EXACT, ServedBy.FUZZY, ServedBy.SEMANTIC, ServedBy.GRAY})
 
@@ -26,12 +26,41 @@ _FAILURES = {
 }
 
 
+_UNDERSTOOD = {
+    Cause.CORRECTION: gettext_lazy(
+        "Understood as a correction; earlier cached answers of this chat are no longer used."
+    ),
+    Cause.REJECTION: gettext_lazy(
+        "Understood as dropping what was said; earlier cached answers of this chat are no longer used."
+    ),
+    Cause.RESTATEMENT: gettext_lazy(
+        "Understood as a change of mind; earlier cached answers of this chat are no longer used."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Correction:
+    """The quiet line under a question that was read as taking something back."""
+
+    id: int
+    message: UUID
+    text: str
+    undone: bool
+
+
+def correction(message: UUID, found: Invalidation) -> Correction:
+    text = _UNDERSTOOD.get(Cause(found.cause), "")
+    return Correction(found.pk, message, str(text), found.undone_at is not None)
+
+
 @dataclass(frozen=True)
 class Article:
     """One message as the page shows it, with its place among its siblings."""
 
     row: Row
     verdict: str = ""
+    correction: Correction | None = None
 
     @property
     def message(self) -> Message:
@@ -96,9 +125,17 @@ class Article:
 
 
 def articles(rows: Sequence[Row]) -> list[Article]:
-    """`rows` as the page shows them, with the reader's own verdicts."""
-    verdicts: Mapping[UUID, str] = feedback_of([row.message for row in rows])
-    return [Article(row, verdicts.get(row.message.id, "")) for row in rows]
+    """`rows` as the page shows them, with the reader's own verdicts, and what was read off their
+    questions."""
+    messages = [row.message for row in rows]
+    verdicts: Mapping[UUID, str] = feedback_of(messages)
+    read = corrections(messages)
+    return [Article(row, verdicts.get(row.message.id, ""), read.get(row.message.id)) for row in rows]
+
+
+def corrections(messages: Iterable[Message]) -> dict[UUID, Correction]:
+    """The lines under these messages, by the id of the message."""
+    return {pk: correction(pk, found) for pk, found in corrections_of(messages).items()}
 
 
 def in_words(milliseconds: float) -> str:

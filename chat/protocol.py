@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from inference.ending import Ending
+from inference.ending import Invalidated as Told
 
 from .models import Message
 
@@ -135,8 +136,10 @@ class Done(Frame):
 
 
 class Invalidated(Frame):
+    """So many entries are used no more in this conversation; without one, in all: the version was bumped."""
+
     type: Literal["cache.invalidated"] = "cache.invalidated"
-    conversation: UUID
+    conversation: UUID | None
     signal: str
     entries: int
 
@@ -197,6 +200,10 @@ def done(generation: UUID, ending: Ending) -> Done:
             total_ms=ending.total_ms,
         ),
     )
+
+
+def invalidated(conversation: UUID, told: Told) -> Invalidated:
+    return Invalidated(conversation=conversation, signal=told.signal, entries=told.entries)
 
 
 ServerFrame = Accepted | Snapshot | Delta | Done | Invalidated | Error | Pong

@@ -4,7 +4,7 @@ All of them authorise through `Conversation.objects.owned_by`, and answer a fore
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from inference import service as inference
-from inference.models import OPEN, Generation, Observation, Status, Verdict
+from inference.models import OPEN, Generation, Invalidation, Observation, Status, Verdict
 from inference.understanding.turns import Turn
 from inference.understanding.window import left_out
 
@@ -104,7 +104,9 @@ def edit_message(owner: Owner, client_id: str, message_id: UUID, text: str) -> M
     if original.role != Role.USER:
         raise Refused("invalid_frame", "message: only your own messages can be edited.")
     _check_text(text)
-    return _ask(owner, client_id, original.conversation, original.parent, text)
+    return _ask(
+        owner, client_id, original.conversation, original.parent, text, instead_of=_answers_below(original)
+    )
 
 
 def regenerate(owner: Owner, client_id: str, message_id: UUID) -> Message:
@@ -114,7 +116,19 @@ def regenerate(owner: Owner, client_id: str, message_id: UUID) -> Message:
     question = message if message.role == Role.USER else message.parent
     if question is None:
         raise _not_found("question")
-    return _answer(owner, client_id, question, fresh=True)
+    earlier = question.children.filter(role=Role.ASSISTANT).order_by("created_at")
+    instead_of = [answer.generation_id for answer in earlier if answer.generation_id]
+    return _answer(owner, client_id, question, fresh=True, instead_of=instead_of)
+
+
+def _answers_below(question: Message) -> list[UUID]:
+    """The generations of all answers that follow on this question, oldest first."""
+    below, found = {question.pk}, list[UUID]()
+    for message in _messages(question.conversation_id):
+        if message.parent_id in below:
+            below.add(message.pk)
+            found += [message.generation_id] if message.generation_id else []
+    return found
 
 
 def _check_text(text: str) -> None:
@@ -142,7 +156,12 @@ def _title(text: str) -> str:
 
 
 def _ask(
-    owner: Owner, client_id: str, conversation: Conversation, parent: Message | None, text: str
+    owner: Owner,
+    client_id: str,
+    conversation: Conversation,
+    parent: Message | None,
+    text: str,
+    instead_of: Sequence[UUID] = (),
 ) -> Message:
     question = Message(
         conversation=conversation,
@@ -152,15 +171,17 @@ def _ask(
         sender=owner.key,
         client_id=client_id,
     )
-    return _answer(owner, client_id, question, fresh=False)
+    return _answer(owner, client_id, question, fresh=False, instead_of=instead_of)
 
 
-def _answer(owner: Owner, client_id: str, question: Message, *, fresh: bool) -> Message:
+def _answer(
+    owner: Owner, client_id: str, question: Message, *, fresh: bool, instead_of: Sequence[UUID]
+) -> Message:
     """Store `question` if it is new, and queue its answer. A frame that came before is found out by its
     `client_id` when it is stored, and gets what the first one made."""
     try:
         with transaction.atomic():
-            reply = _store(owner, client_id, question, fresh)
+            reply = _store(owner, client_id, question, fresh, instead_of)
             _check_may_ask(owner)
             return reply
     except IntegrityError:
@@ -170,10 +191,14 @@ def _answer(owner: Owner, client_id: str, question: Message, *, fresh: bool) -> 
         return earlier
 
 
-def _store(owner: Owner, client_id: str, question: Message, fresh: bool) -> Message:
+def _store(
+    owner: Owner, client_id: str, question: Message, fresh: bool, instead_of: Sequence[UUID]
+) -> Message:
     conversation, opens = question.conversation, question.conversation._state.adding
     turns, generations = history(question)
-    generation = inference.ask(conversation.pk, turns, generations=generations, fresh=fresh, opens=opens)
+    generation = inference.ask(
+        conversation.pk, turns, generations=generations, fresh=fresh, opens=opens, instead_of=instead_of
+    )
     reply = Message(
         conversation=conversation,
         parent=question,
@@ -326,6 +351,32 @@ def feedback_of(messages: Iterable[Message]) -> dict[UUID, str]:
     return {by_generation[o.generation_id]: o.verdict for o in given}
 
 
+def corrections_of(messages: Iterable[Message]) -> dict[UUID, Invalidation]:
+    """What was read as taking something back, by the id of the question that did."""
+    questions = [message.pk for message in messages if message.role == Role.USER]
+    answers = Message.objects.filter(parent__in=questions, role=Role.ASSISTANT).order_by()
+    asked = dict(answers.values_list("generation_id", "parent_id"))
+    found = inference.corrections([pk for pk in asked if pk])
+    return {asked[one.generation_id]: one for one in found if asked[one.generation_id]}
+
+
+def undo_correction(owner: Owner, correction_id: int) -> Message:
+    """The question was misread as a correction: take back what followed from that. Returns it. Raises
+    Refused."""
+    answer = (
+        Message.objects.select_related("parent")
+        .filter(
+            generation__invalidations=correction_id,
+            conversation__in=Conversation.objects.owned_by(owner),
+        )
+        .first()
+    )
+    if answer is None or answer.parent is None:
+        raise _not_found("correction")
+    inference.undo_correction(correction_id)
+    return answer.parent
+
+
 # --- keeping ----------------------------------------------------------------------------------------
 
 
@@ -342,10 +393,7 @@ def rename(owner: Owner, conversation_id: UUID, title: str) -> Conversation:
 
 def delete(owner: Owner, conversation_id: UUID) -> None:
     """Delete a conversation, and what it alone contributed to the cache. Raises Refused."""
-    conversation = get_conversation(owner, conversation_id)
-    with transaction.atomic():
-        conversation.delete()
-        inference.forget_session(conversation_id)
+    get_conversation(owner, conversation_id).delete()
 
 
 def record_feedback(owner: Owner, message_id: UUID, verdict: str) -> Message:

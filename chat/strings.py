@@ -22,7 +22,7 @@ STRINGS: dict[str, str | Promise] = {
     "finished": _("Answer finished."),
     "stopped": _("Answer stopped."),
     "ended_early": _("The answer ended early."),
-    "invalidated": _("Noted. What the cache held from this conversation won't be used again."),
+    "renewed": _("The assistant was updated. Answers are made from what it knows now."),
     "copied": _("Copied"),
     "copy_failed": _("Copying did not work"),
     "request_failed": _("That did not work. Check the connection and try again."),

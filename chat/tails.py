@@ -55,15 +55,18 @@ class Tails:
     async def _send_all(self, generation: Generation, after: int, whole: bool, client_id: str | None) -> None:
         async with aclosing(follow(generation, after, whole=whole)) as events:
             async for event in events:
-                for frame in _frames(generation.pk, event, client_id):
+                for frame in _frames(generation, event, client_id):
                     await self._push(frame)
 
 
-def _frames(generation: UUID, event: Follow, client_id: str | None) -> list[protocol.ServerFrame]:
+def _frames(followed: Generation, event: Follow, client_id: str | None) -> list[protocol.ServerFrame]:
+    generation = followed.pk
     if event.kind == "delta":
         return [protocol.Delta(generation=generation, seq=event.seq, text=event.text)]
     if event.kind == "snapshot":
         return [protocol.Snapshot(generation=generation, seq=event.seq, text=event.text)]
+    if event.invalidated is not None:
+        return [protocol.invalidated(followed.session_id, event.invalidated)]
     assert event.ended is not None
     done = protocol.done(generation, event.ended)
     if event.ended.status == Status.FAILED:

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
-from . import exports, services
+from . import exports, presentation, services
 from .models import Conversation, Message, Owner, Role
 from .owners import owner_of
 from .presentation import Article, articles, found_in_words, listed, title_of
@@ -244,6 +244,26 @@ def feedback(request: Request, owner: Owner, message_id: UUID) -> HttpResponse:
     if request.htmx:
         return render(request, "chat/message.html#feedback", {"article": _article(owner, message_id)})
     return redirect(_place_of(judged.conversation_id, message_id))
+
+
+@require_GET
+@for_owner
+def corrections(request: Request, owner: Owner, conversation_id: UUID) -> HttpResponse:
+    """The lines under the questions that were read as taking something back, for the script to put in
+    place."""
+    rows = services.transcript(services.get_conversation(owner, conversation_id))
+    lines = presentation.corrections(row.message for row in rows[-SHOWN_AT_FIRST:])
+    return render(request, "chat/correction.html#all", {"corrections": lines.values()})
+
+
+@require_POST
+@for_owner
+def undo_correction(request: Request, owner: Owner, correction_id: int) -> HttpResponse:
+    question = services.undo_correction(owner, correction_id)
+    if not request.htmx:
+        return redirect(_place_of(question.conversation_id, question.pk))
+    line = presentation.corrections([question])[question.pk]
+    return render(request, "chat/correction.html#line", {"correction": line, "moved": True})
 
 
 def _place_of(conversation_id: UUID, message_id: UUID) -> str:

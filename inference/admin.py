@@ -16,6 +16,7 @@ from .models import (
     Decision,
     Entry,
     Generation,
+    Invalidation,
     Observation,
     Policy,
     Scope,
@@ -118,6 +119,13 @@ class DecisionAdmin(ReadOnly):
 class ObservationAdmin(ReadOnly):
     list_display = ("source", "verdict", "generation", "created_at")
     raw_id_fields = ("generation", "wording")
+
+
+@admin.register(Invalidation)
+class InvalidationAdmin(ReadOnly):
+    list_display = ("cause", "confidence", "entries", "session", "created_at", "undone_at")
+    list_filter = ("cause",)
+    raw_id_fields = ("session", "generation", "observation")
 
 
 @admin.register(Policy)

@@ -12,9 +12,9 @@ from django.utils import timezone
 from inference.cache import coalesce
 from inference.engines.base import Finished, Request, Sampling
 
-from . import claims, prompting, stream, workers
+from . import claims, prompting, scopes, sources, stream, workers
 from .engine import engine
-from .models import Generation
+from .models import Generation, Scope
 
 log = structlog.get_logger(__name__)
 
@@ -51,11 +51,12 @@ def run_engine(generation: Generation) -> Run:
     """Stream the engine's answer to everyone who reads it. Raises EngineUnavailable and EngineFailed."""
     run = Run(stream.Writer(generation.pk))
     pulse = _Pulse(generation, run)
+    generation.sources = claims.persist(lambda: sources.with_knowledge(generation.sources))
     prompt = claims.persist(lambda: prompting.build(generation))
     request = Request(
         id=str(generation.pk),
         turns=prompt.turns,
-        sampling=Sampling(temperature=settings.TEMPERATURE, max_tokens=settings.MAX_TOKENS),
+        sampling=_sampling(generation.scope),
         cancelled=pulse.beat,
         cache_salt=generation.scope.hash if generation.scope else "",
         session=str(generation.session_id or ""),
@@ -69,8 +70,16 @@ def run_engine(generation: Generation) -> Run:
             generation.first_token_ms = claims.milliseconds_since(generation)
         run.writer.append([event.text.replace("\x00", "")], run.followers)  # Postgres stores no NUL
     run.stopped_at = stream.stop_requested(generation.pk)
-    run.in_scope = prompt.in_scope
+    run.in_scope = prompt.in_scope and scopes.is_answered_by(generation.scope, engine().identity())
     return run
+
+
+def _sampling(scope: Scope | None) -> Sampling:
+    chosen = scope.sampling if scope else {}
+    return Sampling(
+        temperature=chosen.get("temperature", settings.TEMPERATURE),
+        max_tokens=chosen.get("max_tokens", settings.MAX_TOKENS),
+    )
 
 
 class _Pulse:

@@ -80,6 +80,11 @@ def is_full() -> bool:
     return min(loads.values(), default=waiting.total()) >= settings.QUEUE_LIMIT
 
 
+def is_anyone_waiting() -> bool:
+    """Does any question wait for an engine?"""
+    return _waiting().total() > 0
+
+
 def _assign(generation: UUID) -> str | None:
     """Choose a seat and write it down, so that its queue's length is known, and what waits there when its
     worker is gone. None: whoever comes first."""

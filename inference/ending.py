@@ -1,4 +1,5 @@
-"""How a generation ended: what its readers are told, from the database or along with its stream."""
+"""What the readers of a generation are told besides its text: how it ended, and what its question took
+back."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -42,6 +43,22 @@ class Ending:
     def columns(self) -> dict[str, Any]:
         """For the row of a generation, but for the entry, which may be gone."""
         return {name: value for name, value in asdict(self).items() if name != "entry"}
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        return cls(**json.loads(text))
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True)
+class Invalidated:
+    """The question was understood as taking something back: in which way, and how many entries that
+    touched."""
+
+    signal: str
+    entries: int
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -12,6 +12,7 @@ LOOKUPS = Counter("reprise_lookups", "Lookups by layer and outcome.", ["layer", 
 ANSWERS = Counter("reprise_answers", "Finished answers.", ["served_by", "status"])
 STAGE_ERRORS = Counter("reprise_stage_errors", "Stages that failed and were skipped.", ["stage"])
 EVICTED = Counter("reprise_evicted", "Entries that made room, by why they did.", ["cause"])
+INVALIDATIONS = Counter("reprise_invalidations", "Messages read as taking something back.", ["cause"])
 FIRST_TOKEN = Histogram(
     "reprise_first_token_seconds",
     "From the question's acceptance to its first delta.",

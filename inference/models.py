@@ -8,10 +8,14 @@ from django.db import models
 from django.db.models import Q
 
 from inference.cache.models import (
+    DETECTED,
+    Cause,
     ConfusablePair,
+    DataSource,
     Decision,
     Entry,
     EntrySource,
+    Invalidation,
     Mode,
     Observation,
     Origin,
@@ -22,16 +26,21 @@ from inference.cache.models import (
     State,
     Summary,
     Verdict,
+    Version,
     Visibility,
     Wording,
 )
 
 __all__ = [
+    "DETECTED",
+    "Cause",
     "ConfusablePair",
+    "DataSource",
     "Decision",
     "Entry",
     "EntrySource",
     "Generation",
+    "Invalidation",
     "Mode",
     "Observation",
     "Origin",
@@ -45,6 +54,7 @@ __all__ = [
     "Status",
     "Summary",
     "Verdict",
+    "Version",
     "Visibility",
     "Wording",
 ]
@@ -83,9 +93,11 @@ class Reuse(models.TextChoices):
 class Generation(models.Model):
     """One answer being produced, whoever asked.
 
-    `question` is `{"turns": [{"role", "content"}, …], "generations": [id or null, …], "fresh": bool}`: the
-    turns as the person sees them, the question last; for each turn the generation that it is the answer of
-    (or no list at all); fresh means that the cache must not be asked.
+    `question` is `{"turns": [{"role", "content"}, …], "generations": [id or null, …], "fresh": bool, "again":
+    bool}`: the turns as the person sees them, the question last; for each turn the generation that it is the
+    answer of (or no list at all); fresh means that the cache must not be asked, again that the same message
+    was answered before. One that was asked in the background, to see whether an entry is still right, has
+    that entry's id as `refreshes`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -95,6 +107,13 @@ class Generation(models.Model):
     )
     epoch = models.PositiveIntegerField(default=0)
     question = models.JSONField()
+    # Known to Postgres too: in a rolling deploy the release before this one inserts without it.
+    sources = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        blank=True,
+        help_text='What it is made from: {"key", "version", "changes"} as of when it was read.',
+    )
     canonical_question = models.TextField(blank=True)
     exact_key = models.CharField(max_length=64, blank=True)
     rendered = models.BooleanField(

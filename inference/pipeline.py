@@ -2,24 +2,27 @@
 
 import time
 from dataclasses import dataclass, replace
+from uuid import UUID
 
 import redis
 import structlog
 from django.conf import settings
 from django.db import DatabaseError
 
-from inference.cache import coalesce, decision, learning, lifecycle, probe, reuse
+from inference.cache import coalesce, decision, invalidation, learning, lifecycle, probe, refresh, reuse
 from inference.cache.decision import Decided
 from inference.cache.lookup import Found
 from inference.cache.probe import Probe
 from inference.engines.base import EngineFailed, EngineUnavailable
+from inference.understanding import corrections, signals
 from inference.understanding.cacheability import Cacheability
 from inference.understanding.normalise import normalise
+from inference.understanding.turns import Turn
 
-from . import claims, compute, dispatch, metrics, scopes, stopping, stream, summaries, workers
-from .ending import Ending
+from . import claims, compute, dispatch, metrics, scopes, stopping, stream, summaries, versions, workers
+from .ending import Ending, Invalidated
 from .history import born_wordings, model_view
-from .models import Generation, Outcome, Reuse, Scope, ServedBy, Status, Wording
+from .models import OPEN, Generation, Outcome, Reuse, Scope, ServedBy, Status, Wording
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +34,8 @@ def answer(generation_id: str) -> None:
         return
     generation.queue_ms = claims.milliseconds_since(generation)
     try:
-        question = _understand(generation)
+        heeded = _heed(generation)
+        question = _understand(generation, heeded)
         decided = _look_up(generation, question)
         if decided.served is None:
             _to_engine(generation, question.cacheability)
@@ -70,6 +74,51 @@ def generate(generation_id: str) -> None:
         _land(generation)
 
 
+# --- what a message takes back --------------------------------------------------------------------
+
+
+def _heed(generation: Generation) -> bool:
+    """Before anything is looked up: does this message take back what was said, or one before it that no
+    worker has come to yet? False when that could not be noted: then nothing stored is safe to serve."""
+    try:
+        for earlier in _not_heeded(generation):
+            _take_back(earlier)
+        _take_back(generation)
+    except DatabaseError as error:
+        log.warning("correction_not_noted", generation=str(generation.pk), error=str(error).strip())
+        metrics.STAGE_ERRORS.labels(stage="signals").inc()
+        return False
+    return True
+
+
+def _not_heeded(generation: Generation) -> list[Generation]:
+    """Messages of the same conversation that are being looked up, or wait for it, in the order they came."""
+    same = Generation.objects.filter(session=generation.session_id, status__in=OPEN, looked_up=False)
+    before = same.filter(created_at__lt=generation.created_at)
+    return list(before.exclude(pk=generation.pk).order_by("created_at"))
+
+
+def _take_back(generation: Generation) -> None:
+    turns: list[Turn] = generation.question["turns"]
+    signal = signals.detect(turns[:-1], turns[-1]["content"])
+    if not signal.invalidates or generation.question.get("again"):
+        return
+    if invalidation.was_detected(generation):
+        generation.refresh_from_db(fields=["epoch"])  # another worker came to it first
+        return
+    answers, judged = _answers_taken_back(generation)
+    done = invalidation.corrected(generation, signal, answers, judged)
+    stream.tell(generation.pk, Invalidated(done.cause, done.entries))
+    metrics.INVALIDATIONS.labels(cause=done.cause).inc()
+
+
+def _answers_taken_back(generation: Generation) -> tuple[list[UUID], UUID | None]:
+    """The earlier answers about the same thing, and the one that the message was said to."""
+    turns, ids = generation.question["turns"][:-1], generation.question.get("generations") or []
+    taken = [UUID(ids[at]) for at in corrections.subject_of(turns) if at < len(ids) and ids[at]]
+    return taken, taken[-1] if taken else None
+
+
 # --- understanding and looking up -----------------------------------------------------------------
 
 
@@ -78,20 +127,29 @@ class _Question:
     probe: Probe
     cacheability: Cacheability
     fresh: bool
+    heeded: bool = True
 
 
-def _understand(generation: Generation) -> _Question:
-    generation.scope = scopes.current()
+def _understand(generation: Generation, heeded: bool = True) -> _Question:
+    generation.scope = scopes.current(generation.sources)
     read = _read(generation, generation.scope)
     generation.canonical_question = normalise(read.question)
     generation.exact_key = read.exact_key
     cacheability = reuse.judge(generation.question["turns"])
-    return _Question(read, cacheability, generation.question.get("fresh", False))
+    return _Question(read, cacheability, generation.question.get("fresh", False), heeded)
 
 
 def _read(generation: Generation, scope: Scope) -> Probe:
     """As the model would read it: the same history in other words is the same history."""
-    return probe.read(scope, generation.session_id, model_view(generation))
+    misread = _misread(generation)
+    return probe.read(scope, generation.session_id, model_view(generation), misread)
+
+
+def _misread(generation: Generation) -> frozenset[int]:
+    """The turns whose messages were taken for corrections, and the person said that they are none."""
+    turns: list[Turn] = generation.question["turns"][:-1]
+    said = invalidation.misread_in(generation.session_id) if turns else set()
+    return frozenset(at for at, turn in enumerate(turns) if turn["content"] in said)
 
 
 def _look_up(generation: Generation, question: _Question) -> Decided:
@@ -111,6 +169,8 @@ def _bypass(question: _Question) -> str | None:
         return "the cache is switched off"
     if question.fresh:
         return "a fresh answer was asked for"
+    if not question.heeded:
+        return "what was taken back could not be noted"
     if not question.cacheability.stored:
         return question.cacheability.reason
     return None
@@ -251,20 +311,32 @@ def _write_back(generation: Generation) -> None:
     if not settings.CACHE_ENABLED or generation.reuse == Reuse.REWRITE:
         return
     try:
-        wording = _keep(generation)
-        if wording is not None:
-            generation.wording, generation.entry = wording, wording.entry
-            Generation.objects.filter(pk=generation.pk).update(wording=wording, entry=wording.entry)
+        with versions.held():
+            # Not once the version was bumped, nor by a worker of another release than whose question it is.
+            if scopes.is_current(generation.scope, generation.sources):
+                _store(generation)
     except DatabaseError as error:
         log.warning("write_back_failed", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="write_back").inc()
+
+
+def _store(generation: Generation) -> None:
+    wording = _keep(generation)
+    if wording is not None:
+        generation.wording, generation.entry = wording, wording.entry
+        Generation.objects.filter(pk=generation.pk).update(
+            wording=wording, entry=wording.entry, sources=generation.sources
+        )
 
 
 def _keep(generation: Generation) -> Wording | None:
     cacheability = reuse.judge(generation.question["turns"])
     if generation.scope is None or not cacheability.stored:
         return None
-    return learning.keep(_read(generation, generation.scope), generation, cacheability)
+    question = _read(generation, generation.scope)
+    if "refreshes" in generation.question:
+        return refresh.conclude(question, generation, cacheability)
+    return learning.keep(question, generation, cacheability)
 
 
 def _summarise(generation: Generation) -> None:
@@ -283,6 +355,9 @@ def _fail(generation: Generation, code: str) -> None:
 
 
 def _land(generation: Generation) -> None:
-    """Whatever became of it, nobody waits for this generation any longer."""
+    """Whatever became of it, nobody waits for this generation any longer. If its conversation was deleted
+    meanwhile, nothing of it stays."""
+    if not Generation.objects.filter(pk=generation.pk).exists():
+        stream.forget([generation.pk])
     coalesce.disband(generation)
     coalesce.land(generation, reuse.judge(generation.question["turns"]).shareable)

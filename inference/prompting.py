@@ -31,7 +31,7 @@ class Prompt:
 def build(generation: Generation) -> Prompt:
     """What the engine reads for `generation`. Raises EngineUnavailable when there is no knowledge to read."""
     known, scope = knowledge.read(), generation.scope
-    shared = {"system": settings.SYSTEM_PROMPT, "knowledge": known.text, "task": settings.TASK_PROMPT}
+    shared = {**_instructions(scope), "knowledge": known.text}
     in_scope = scope is not None and scope.prompt.get("knowledge", "") == known.version
     if generation.reuse == Reuse.REWRITE and generation.entry_id is not None:
         question = REPHRASE.format(generation.question["turns"][-1]["content"])
@@ -42,6 +42,14 @@ def build(generation: Generation) -> Prompt:
     summary = "\n".join(summaries.texts(generation.session_id, window.parts))
     turns = compose(**shared, summary=summary, turns=window.shown, question=asked["content"])
     return Prompt(turns, in_scope)
+
+
+def _instructions(scope: Scope | None) -> dict[str, str]:
+    """As the scope has them: since the question was understood, the version may have been bumped, or another
+    release's worker may have taken it up."""
+    if scope is None:
+        return {"system": settings.SYSTEM_PROMPT, "task": settings.TASK_PROMPT}
+    return {"system": scope.system_prompt, "task": scope.prompt.get("task", settings.TASK_PROMPT)}
 
 
 def _window(scope: Scope | None) -> tuple[int, int]:

@@ -3,13 +3,16 @@
 import hashlib
 import json
 import uuid
+from collections.abc import Sequence
+from typing import Any
 
 from django.conf import settings
 
 from inference.engines import identity
-from inference.understanding import fingerprint
+from inference.engines.base import EngineUnavailable, Identity
 
-from . import embedding, knowledge
+from . import embedding, knowledge, rules, versions
+from .cache.provenance import named
 from .engine import options
 from .models import Scope
 
@@ -31,31 +34,65 @@ def for_measuring(app: str) -> Scope:
     )
 
 
-def current() -> Scope:
-    """The scope of a question asked now. Raises EngineUnavailable when there is no model to name, or no
-    knowledge to read."""
-    engine = identity(settings.ENGINE, **options())
-    parts = {
+def current(sources: Sequence[dict[str, Any]] = ()) -> Scope:
+    """The scope of a question asked now that names these `sources` (as Generation keeps them). Raises
+    EngineUnavailable when there is no model to name, or no knowledge to read."""
+    parts = _parts(sources)
+    digest = _digest(parts)
+    # Asked each time: a row remembered by a process may have been flushed, or restored otherwise.
+    for scope in Scope.objects.raw("SELECT * FROM inference_scope WHERE hash = %s", [digest]):
+        return scope
+    del parts["settings"]
+    for name in ("prompt_template", "model_version", "tokenizer_version", "embedder"):
+        parts[name] = str(parts[name])[:_COLUMN]
+    return Scope.objects.get_or_create(hash=digest, defaults=parts)[0]
+
+
+def is_current(scope: Scope | None, sources: Sequence[dict[str, Any]] = ()) -> bool:
+    """Would this process ask in `scope` now? Not after the version was bumped, and not where another release
+    or another configuration of ours understood the question."""
+    try:
+        return scope is not None and _digest(_parts(sources)) == scope.hash
+    except EngineUnavailable:
+        return False
+
+
+def is_answered_by(scope: Scope | None, engine: Identity) -> bool:
+    """Is `engine`, as it is loaded, the one that `scope` names? Its files may have changed under it."""
+    if scope is None:
+        return False
+    named = (scope.model_version, scope.tokenizer_version, scope.prompt_template)
+    loaded = (_model_version(engine), engine.tokenizer, engine.template)
+    return named == tuple(part[:_COLUMN] for part in loaded)
+
+
+def _parts(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    engine, asked_with = identity(settings.ENGINE, **options()), versions.active()
+    return {
         "app": settings.APP_NAME,
-        "system_prompt": settings.SYSTEM_PROMPT,
+        "system_prompt": asked_with.system_prompt,
         "prompt_template": engine.template,
-        "knowledge_version": settings.KNOWLEDGE_VERSION,
-        "model_version": f"{settings.ENGINE}:{engine.model}:{engine.dtype}",
+        "knowledge_version": asked_with.knowledge,
+        "model_version": _model_version(engine),
         "tokenizer_version": engine.tokenizer,
         "embedder": embedding.identity(),
-        "understanding": f"fingerprint-{fingerprint.VERSION}",
+        "understanding": rules.version(),
         "prompt": {
             "knowledge": knowledge.read().version,
             "task": settings.TASK_PROMPT,
             "context_turns": settings.CONTEXT_TURNS,
             "summary_step": settings.SUMMARY_STEP,
+            "sources": sorted([source["key"], source["version"]] for source in named(sources)),
         },
         "sampling": {"temperature": settings.TEMPERATURE, "max_tokens": settings.MAX_TOKENS},
+        # Besides what a bump has put in their place: two deploys that differ here are never one scope.
+        "settings": {"system_prompt": settings.SYSTEM_PROMPT, "knowledge": settings.KNOWLEDGE_VERSION},
     }
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    # Asked each time: a row remembered by a process may have been flushed, or restored otherwise.
-    for scope in Scope.objects.raw("SELECT * FROM inference_scope WHERE hash = %s", [digest]):
-        return scope
-    for name in ("prompt_template", "model_version", "tokenizer_version", "embedder"):
-        parts[name] = str(parts[name])[:_COLUMN]
-    return Scope.objects.get_or_create(hash=digest, defaults=parts)[0]
+
+
+def _model_version(engine: Identity) -> str:
+    return f"{settings.ENGINE}:{engine.model}:{engine.dtype}"
+
+
+def _digest(parts: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -11,14 +11,26 @@ import structlog
 from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError, transaction
 
-from . import dispatch, farewells, reaper, stopping, stream
-from .cache import lifecycle
-from .ending import Ending
-from .models import OPEN, Generation, Observation, Session, Verdict
+from . import dispatch, reaper, sessions, stopping, stream
+from .cache import invalidation, lifecycle
+from .ending import Ending, Invalidated
+from .models import DETECTED, Cause, Generation, Invalidation, Observation, Session, Verdict
 from .redis import async_client
+from .sources import Source, as_read_now
 from .understanding.turns import Turn
 
-__all__ = ["Follow", "Unreachable", "ask", "end_session", "feedback", "follow", "forget_session", "stop"]
+__all__ = [
+    "Follow",
+    "Unreachable",
+    "ask",
+    "corrections",
+    "end_session",
+    "feedback",
+    "follow",
+    "forget_session",
+    "stop",
+    "undo_correction",
+]
 
 log = structlog.get_logger(__name__)
 
@@ -34,17 +46,23 @@ def ask(
     generations: Sequence[UUID | None] = (),
     fresh: bool = False,
     opens: bool = False,
+    instead_of: Sequence[UUID] = (),
+    sources: Sequence[Source] = (),
 ) -> Generation:
     """Queue an answer to the last of `turns`, in the caller's transaction: it is sent off when that commits.
 
     `session_id` is the conversation, as long as it lasts; `opens` says that this is its first question.
     `generations` says for each turn which generation it is the answer of: without it the model reads every
-    question as it was asked. With `fresh` the cache is not asked. Raises ValueError where there are not as
-    many of them as turns.
+    question as it was asked. With `fresh` the cache is not asked. `instead_of`: the generations whose answers
+    this one takes the place of, which are to the same question with `fresh`, else to one that was put
+    differently and to those that followed it. `sources` is what the text of `turns` was drawn from, besides
+    the knowledge file: only an answer made from the same may be served, and none of it is once one of them
+    has changed. Raises ValueError where there are not as many generations as turns, or a source is named
+    twice.
     """
     if generations and len(generations) != len(turns):
         raise ValueError(f"{len(generations)} generations for {len(turns)} turns")
-    session = None if opens else Session.objects.filter(pk=session_id).only("epoch").first()
+    session = None if opens else sessions.touched(session_id)
     if session is None:
         session = Session(pk=session_id, topic=turns[0]["content"])
         Session.objects.bulk_create([session], ignore_conflicts=True)
@@ -52,8 +70,16 @@ def ask(
     generation = Generation.objects.create(
         session=session,
         epoch=session.epoch,
-        question={"turns": list(turns), "generations": answers, "fresh": fresh},
+        sources=as_read_now(sources),
+        question={
+            "turns": list(turns),
+            "generations": answers,
+            "fresh": fresh,
+            "again": fresh and bool(instead_of),
+        },
     )
+    if instead_of:
+        (invalidation.regenerated if fresh else invalidation.edited)(generation, list(instead_of))
     transaction.on_commit(lambda: dispatch.answer(generation.pk))
     return generation
 
@@ -69,34 +95,54 @@ def stop(generation_id: UUID, seen: int) -> None:
 
 def end_session(session_id: UUID) -> int:
     """The conversation is over: its private entries are no longer served, and the engines need not keep what
-    they have read of it. Returns how many entries there were."""
-    farewells.tell(session_id)
-    session = Session.objects.filter(pk=session_id).first()
-    return lifecycle.end_session(session) if session else 0
+    they have read of it. Should it go on all the same, it begins anew. Returns how many entries there
+    were."""
+    return sessions.end(session_id)
 
 
 def forget_session(session_id: UUID) -> None:
-    """Delete what this conversation contributed: generations, entries, wordings, decisions."""
-    for generation in Generation.objects.filter(session=session_id, status__in=OPEN):
-        stop(generation.pk, 0)
-    farewells.tell(session_id)
-    Session.objects.filter(pk=session_id).delete()
+    """Delete what this conversation contributed, private or shared: generations, entries and their answers,
+    wordings, decisions, verdicts, summaries, and what others' rows say of them."""
+    sessions.forget(session_id)
 
 
 def feedback(generation_id: UUID, verdict: Verdict | None) -> None:
     """The reader's verdict on an answer (None takes it back). A disagreement puts the pairing that served
-    it in doubt, and it is not served while that stands."""
+    it in doubt, and it is not served while that stands, nor the answer in this conversation."""
     generation = Generation.objects.select_related("wording").get(pk=generation_id)
-    if verdict is None:
-        Observation.objects.filter(generation=generation, source="user").delete()
-    else:
-        Observation.objects.update_or_create(
-            generation=generation,
-            source="user",
-            defaults={"verdict": verdict, "wording": generation.wording},
-        )
-    if generation.wording is not None:
-        lifecycle.weigh(generation.wording)
+    with transaction.atomic():
+        if verdict == Verdict.DISAGREE:
+            invalidation.thumbs_down(generation)
+            return
+        if (given := invalidation.standing(generation, Cause.THUMBS_DOWN)) is not None:
+            invalidation.undo(given)
+        if verdict is None:
+            Observation.objects.filter(generation=generation, source="user").delete()
+        else:
+            Observation.objects.update_or_create(
+                generation=generation,
+                source="user",
+                defaults={"verdict": verdict, "wording": generation.wording},
+            )
+        if generation.wording is not None:
+            lifecycle.weigh(generation.wording)
+
+
+def corrections(generations: Sequence[UUID]) -> list[Invalidation]:
+    """What was read as taking something back in the messages that these generations answer, undone or not,
+    in the order it was said."""
+    return list(
+        Invalidation.objects.filter(generation__in=generations, cause__in=DETECTED)
+        .select_related("generation")
+        .defer("generation__question", "generation__output_token_ids")
+        .order_by("created_at")
+    )
+
+
+def undo_correction(invalidation_id: int) -> bool:
+    """The person says that a message was misread: what followed from it is taken back. False if it had been
+    already. Raises Invalidation.DoesNotExist."""
+    return invalidation.undo(Invalidation.objects.get(pk=invalidation_id, cause__in=DETECTED))
 
 
 # --- following ------------------------------------------------------------------------------------
@@ -104,12 +150,14 @@ def feedback(generation_id: UUID, verdict: Verdict | None) -> None:
 
 @dataclass(frozen=True)
 class Follow:
-    """Something that happened to a generation: more text, other text, or its end (then `ended` is set)."""
+    """Something that happened to a generation: more text, other text, its end (then `ended` is set), or what
+    its question took back (then `invalidated` is)."""
 
-    kind: Literal["delta", "snapshot", "done"]
+    kind: Literal["delta", "snapshot", "done", "invalidated"]
     seq: int = 0
     text: str = ""
     ended: Ending | None = None
+    invalidated: Invalidated | None = None
 
 
 _WAIT_MS = 5_000  # then the database is asked too, in case the stream or its end was lost
@@ -137,6 +185,9 @@ async def _tail(connection: Any, generation_id: UUID, after: int, whole: bool) -
             items, whole = _fold(items), False
         for item in items:
             position = item.position
+            if item.kind == "invalidated":
+                yield Follow("invalidated", invalidated=Invalidated.from_json(item.text))
+                continue
             # A piece is missing before this one; nothing fits any more until a snapshot replaces it all.
             torn = item.kind != "snapshot" and (torn or item.seq > held + 1)
             if item.kind != "done" and not torn and (item.seq, item.text) != (0, ""):
@@ -176,9 +227,10 @@ def _end_of(generation: Generation) -> Follow:
 
 
 def _fold(items: list[stream.Item]) -> list[stream.Item]:
-    text, seq = stream.fold(item for item in items if item.kind != "done")
+    text, seq = stream.fold(items)
+    first = [item for item in items if item.kind == "invalidated"]
     done = [item for item in items if item.kind == "done"]
-    return [stream.Item("snapshot", seq, text, items[-1].position), *done]
+    return [*first, stream.Item("snapshot", seq, text, items[-1].position), *done]
 
 
 async def _read(connection: Any, generation_id: UUID, position: str) -> list[stream.Item]:

@@ -2,7 +2,8 @@
 
 Deltas are numbered from 1 without gaps, and a delta's entry id is `seq-0`: "after seq N" is a read from
 `N-0`, and an append made twice is refused by the server. What replaces or ends the text so far (snapshot,
-done) stands at `seq-1`, `seq-2`, … behind the delta it follows.
+done) stands at `seq-1`, `seq-2`, … behind the delta it follows. What the question took back (invalidated)
+stands before everything else.
 """
 
 from collections.abc import Iterable, Set
@@ -15,19 +16,20 @@ import structlog
 from django.conf import settings
 
 from . import metrics
-from .ending import Ending
+from .ending import Ending, Invalidated
 from .redis import client
 
 log = structlog.get_logger(__name__)
 
-Kind = Literal["delta", "snapshot", "done"]
+Kind = Literal["delta", "snapshot", "done", "invalidated"]
 START = "0-0"
+_BEFORE_ALL = "0-1"
 
 
 @dataclass(frozen=True)
 class Item:
     """One thing read from a stream. The text of a snapshot replaces all before it; that of done is the
-    Ending as JSON, or empty, and then the database knows it."""
+    Ending as JSON, or empty, and then the database knows it; that of invalidated the Invalidated as JSON."""
 
     kind: Kind
     seq: int
@@ -56,7 +58,7 @@ def fold(items: Iterable[Item]) -> tuple[str, int]:
     """The text that these items add up to, and the seq it reaches."""
     text, seq = "", 0
     for item in items:
-        if item.kind == "done":
+        if item.kind in ("done", "invalidated"):
             continue
         text = item.text if item.kind == "snapshot" else text + item.text
         seq = item.seq
@@ -177,8 +179,19 @@ class Writer:
         return set(failed)
 
 
+def tell(generation: UUID, invalidated: Invalidated) -> None:
+    """Let readers know at once what the question took back, before its answer is looked for."""
+    try:
+        fields = {"kind": "invalidated", "text": invalidated.to_json()}
+        client().xadd(_key(generation), fields, id=_BEFORE_ALL)
+        client().expire(_key(generation), settings.STREAM_TTL_SECONDS)
+    except redis.RedisError as error:
+        log.warning("stream_unavailable", generation=str(generation), error=str(error))
+        metrics.STAGE_ERRORS.labels(stage="stream").inc()
+
+
 def deliver(generation: UUID, pieces: list[str]) -> None:
-    """Write an answer that is there as a whole, to a stream that nobody has written to yet."""
+    """Write an answer that is there as a whole, to a stream that nobody has written an answer to yet."""
     try:
         pipe = client().pipeline(transaction=False)
         for seq, piece in enumerate(pieces, start=1):
@@ -265,6 +278,18 @@ def stop_requested(generation: UUID) -> int | None:
     except redis.RedisError:
         return None
     return None if seen is None else int(seen)
+
+
+def forget(generations: Iterable[UUID]) -> None:
+    """Delete these streams. What can't be, or is written again by someone who hasn't heard yet, goes by
+    itself after an hour."""
+    keys = [_key(generation) for generation in generations]
+    try:
+        for at in range(0, len(keys), 500):
+            client().unlink(*keys[at : at + 500])
+    except redis.RedisError as error:
+        log.warning("streams_not_forgotten", error=str(error))
+        metrics.STAGE_ERRORS.labels(stage="stream").inc()
 
 
 # --- reading ------------------------------------------------------------------------------------

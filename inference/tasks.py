@@ -8,9 +8,9 @@ import structlog
 from celery import shared_task
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, worker_shutting_down
 
-from . import dispatch, farewells, live_ledger, pipeline, reaper, summaries, workers
+from . import dispatch, farewells, live_ledger, pipeline, reaper, rules, sessions, summaries, workers
 from . import engine as engines
-from .cache import coalesce, eviction
+from .cache import coalesce, eviction, refresh, verifier
 from .embedding import embed
 from .engine import engine
 
@@ -56,6 +56,16 @@ def evict() -> None:
     eviction.evict()
 
 
+@shared_task
+def end_idle_sessions() -> None:
+    sessions.end_idle()
+
+
+@shared_task
+def refresh_entries() -> None:
+    refresh.refresh()
+
+
 @worker_ready.connect
 def _open_for_work(sender: Any, **_: object) -> None:
     """Announce this worker's queues; a generate worker only after its engine is loaded."""
@@ -64,9 +74,12 @@ def _open_for_work(sender: Any, **_: object) -> None:
 
 
 def _serve(queue: str) -> None:
+    rules.version()  # as this process runs them, whatever a deploy makes of the files later
     if queue != dispatch.SHARED:
         if queue == "answer":
-            embed(["ready"])  # loads the model now, and not while somebody waits
+            # Their models load now, and not while somebody waits.
+            verifier.warm_up()
+            embed(["ready"])
         log.info("worker_ready", queue=queue)
         workers.keep_announcing(queue)
         return

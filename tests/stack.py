@@ -140,7 +140,8 @@ def _environ(database: str) -> dict[str, str]:
     environ = dict(os.environ)
     environ["DATABASE_URL"] = re.sub(r"^([^/]+//[^/]*/)[^?]*", rf"\g<1>{database}", environ["DATABASE_URL"])
     environ["PYTHONUNBUFFERED"] = "1"
-    environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
+    for name in ("DJANGO_ALLOW_ASYNC_UNSAFE", "DEADLOCK_PATIENCE"):
+        environ.pop(name, None)
     return environ
 
 

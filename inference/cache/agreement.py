@@ -167,3 +167,8 @@ def best(agreements: Sequence[Agreement]) -> int | None:
     """Which of several stored answers the fresh one proves: the likest that agrees; None if none does."""
     agreeing = [at for at, one in enumerate(agreements) if one.verdict == Verdict.AGREE]
     return max(agreeing, key=lambda at: agreements[at].likeness, default=None)
+
+
+def likest(agreements: Sequence[Agreement]) -> int:
+    """Which of at least one stored answer is likest to the fresh one, whatever stands between them."""
+    return max(range(len(agreements)), key=lambda at: agreements[at].likeness)

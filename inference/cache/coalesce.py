@@ -9,6 +9,7 @@ from uuid import UUID
 import redis
 import structlog
 from django.conf import settings
+from django.db import transaction
 
 from inference import claims, dispatch, metrics, stream
 from inference.models import OPEN, Generation, Status
@@ -43,7 +44,8 @@ def join(generation: Generation, shareable: bool) -> bool:
         metrics.STAGE_ERRORS.labels(stage="coalesce").inc()
         return generation.claimed_by.startswith("leader:")
     if _is_open(leader_id):
-        dispatch.check_follower(generation.pk, stream.START, settings.COALESCE_PATIENCE_SECONDS)
+        at = stream.position_of(generation.pk) or stream.START
+        dispatch.check_follower(generation.pk, at, settings.COALESCE_PATIENCE_SECONDS)
     else:  # it ended between the look and the step
         leave(generation.pk, leader_id)
     return True
@@ -93,7 +95,7 @@ def leave(follower_id: UUID, leader_id: UUID) -> None:
     """Stop following and queue for the engine."""
     forget(follower_id, leader_id)
     if claims.unfollow(follower_id):
-        dispatch.generate(follower_id)
+        transaction.on_commit(lambda: dispatch.generate(follower_id))
 
 
 def forget(follower_id: UUID, leader_id: UUID) -> None:

@@ -5,14 +5,18 @@ Then what has expired. Then what saves least for the room it takes; only between
 last. A person's correction outranks all of this: it freezes at once, and here only the row is freed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
+from django.db.models.functions import Now
+from psycopg import errors
 
 from inference import metrics
-from inference.models import Entry
+from inference.models import Entry, State
 
 # Roughly what a wording's row and its places in the indexes take besides its texts: two vectors in half
 # precision, twice more for their places in the graphs, keys and fingerprint.
@@ -35,6 +39,14 @@ class Freed:
         return self.over + self.expired + self.least_worth
 
 
+Progress = Callable[[int], object]
+"""Called with the number of entries that a batch was."""
+
+
+def _unseen(deleted: int) -> None:
+    """Nobody looks."""
+
+
 # An entry's room: its texts, its wordings'.
 _BYTES = f"""
     (SELECT length(e.answer)
@@ -51,14 +63,21 @@ _WORTH = f"""
 """
 
 # A rejected entry is a tombstone, which keeps the same from being admitted again as long as it would live.
-_OVER = "e.state = 'frozen'"
+# What somebody took back waits for an hour, in case that was misread and they undo it.
+_OVER = """
+    e.state = 'frozen' AND NOT EXISTS (
+        SELECT 1 FROM inference_invalidation i WHERE i.session_id = e.session_id
+        AND i.undone_at IS NULL AND i.created_at > now() - interval '1 hour' AND i.frozen ? e.id::text
+    )
+"""
 
 
-def evict() -> Freed:
+def evict(progress: Progress = _unseen) -> Freed:
     """Free what is over and what is dead, then bring every scope under its quota and the whole under the
-    caps. In batches, each a transaction of its own, so that nobody waits long for a lock."""
-    over = _in_batches(f"SELECT e.id FROM inference_entry e WHERE {_OVER}")
-    expired = _in_batches("SELECT e.id FROM inference_entry e WHERE e.expires_at < now()")
+    caps. In batches, each a transaction of its own, so that nobody waits long for a lock; `progress` hears of
+    those of what is over or dead."""
+    over = _in_batches(f"SELECT e.id FROM inference_entry e WHERE {_OVER}", progress)
+    expired = _in_batches("SELECT e.id FROM inference_entry e WHERE e.expires_at < now()", progress)
     least = sum(_shrink(scope, rows) for scope, rows in _scopes_over_quota())
     least += _shrink(None, _rows_over_caps())
     metrics.EVICTED.labels(cause="over").inc(over)
@@ -67,11 +86,12 @@ def evict() -> Freed:
     return Freed(over, expired, least)
 
 
-def _in_batches(query: str) -> int:
+def _in_batches(query: str, progress: Progress) -> int:
     """Delete the entries that `query` selects; how many there were."""
     gone = 0
     while deleted := _delete(f"IN ({query} LIMIT {_BATCH})", []):
         gone += deleted
+        progress(deleted)
     return gone
 
 
@@ -82,6 +102,24 @@ def _delete(which: str, parameters: list[Any]) -> int:
         ids = [row[0] for row in cursor.fetchall()]
         Entry.objects.filter(pk__in=ids).delete()
     return len(ids)
+
+
+def delete(ids: list[UUID]) -> int:
+    """Delete these entries, in one transaction; returns how many that was. Left out is what somebody is just
+    serving, and all of them where they get into each other's way."""
+    try:
+        return _delete("= ANY(%s)", [ids])
+    except OperationalError as error:
+        if not isinstance(error.__cause__, errors.DeadlockDetected):
+            raise
+        return 0
+
+
+def overdue() -> Freed:
+    """What `evict` would free at least: what is over, and what has expired."""
+    dead = Entry.objects.filter(state=State.FROZEN)
+    expired = Entry.objects.filter(expires_at__lt=Now()).exclude(state=State.FROZEN)
+    return Freed(dead.count(), expired.count())
 
 
 def _scopes_over_quota() -> list[tuple[int, int]]:

@@ -48,6 +48,22 @@ class Scope(models.Model):
         return f"{self.app} {self.model_version} [{self.hash[:8]}]"
 
 
+class Version(models.Model):
+    """What questions of an app are asked with from the moment this row is there: the newest one counts. Never
+    changed, only followed by the next; while there is none, the settings say it."""
+
+    app = models.CharField(max_length=100)
+    knowledge = models.CharField(max_length=100)
+    system_prompt = models.TextField(null=True, blank=True, help_text="Nothing: the one of the settings.")  # noqa: DJ001
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["app", "-id"], name="version_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.app} {self.knowledge}"
+
+
 class Session(models.Model):
     """A conversation as the cache sees it; its id is given by whoever asks."""
 
@@ -59,6 +75,11 @@ class Session(models.Model):
     )
     last_active = models.DateTimeField(auto_now=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["last_active"], condition=Q(ended_at=None), name="session_open")
+        ]
 
     def __str__(self) -> str:
         return str(self.id)
@@ -85,6 +106,9 @@ class Entry(models.Model):
     last_hit_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField(help_text="Sliding: a hit moves it, never past dies_at.")
     dies_at = models.DateTimeField(help_text="Absolute.")
+    refreshed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When a fresh answer last said the same, and its life began anew."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -199,6 +223,18 @@ class Wording(models.Model):
 
     def __str__(self) -> str:
         return self.question[:60]
+
+
+class DataSource(models.Model):
+    """Something outside that answers are made from, and how often it was said to have changed."""
+
+    key = models.CharField(max_length=200, unique=True)
+    version = models.CharField(max_length=200, blank=True, help_text="As of the last change, where told.")
+    changes = models.PositiveIntegerField(default=0)
+    changed_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.version}".strip()
 
 
 class EntrySource(models.Model):
@@ -368,3 +404,68 @@ class Observation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source}: {self.verdict}"
+
+
+class Cause(models.TextChoices):
+    """By what a person took back what their conversation had said before."""
+
+    CORRECTION = "correction"
+    REJECTION = "rejection"
+    RESTATEMENT = "restatement"
+    EDIT = "edit"
+    REGENERATE = "regenerate"
+    THUMBS_DOWN = "thumbs_down"
+
+
+# Read off a message, and so perhaps misread: these can be undone by the person.
+DETECTED = (Cause.CORRECTION, Cause.REJECTION, Cause.RESTATEMENT)
+
+
+class Invalidation(models.Model):
+    """What somebody took back, and what followed from it: enough to undo it. The lists hold ids of
+    entries."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="invalidations")
+    generation = models.ForeignKey(
+        "inference.Generation",
+        on_delete=models.CASCADE,
+        related_name="invalidations",
+        help_text="The answer to the message that took it back, or the answer judged.",
+    )
+    cause = models.CharField(max_length=12, choices=Cause.choices)
+    confidence = models.FloatField(default=1.0, help_text="Of the detection, from 0 to 1.")
+    reasons = ArrayField(models.CharField(max_length=60), default=list, blank=True)
+    epoch = models.PositiveIntegerField(
+        null=True, blank=True, help_text="To which it raised the session's; empty where it left that alone."
+    )
+    frozen = models.JSONField(default=dict, blank=True, help_text="State before, by entry.")
+    read_only = ArrayField(models.UUIDField(), default=list, blank=True)
+    blocked = ArrayField(models.UUIDField(), default=list, blank=True)
+    doubted = models.JSONField(default=dict, blank=True, help_text="State before, by entry.")
+    observation = models.ForeignKey(
+        Observation,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="invalidations",
+        help_text="What it says of the pairing that had served the answer it took back.",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["generation", "cause"],
+                condition=Q(undone_at=None),
+                name="one_standing_invalidation_per_generation_and_cause",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cause} [{self.session_id}]"
+
+    @property
+    def entries(self) -> int:
+        """How many entries it touched."""
+        return len({*self.frozen, *map(str, self.read_only), *map(str, self.blocked)})

@@ -5,32 +5,48 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from inference.understanding.fingerprint import Comparison, Fingerprint, compare
+from inference.understanding.fingerprint import Comparison, Fingerprint, Reason, compare
 from inference.understanding.normalise import normalise
+
+_DIGESTS = ("told", "corrected", "heard")
 
 
 @dataclass(frozen=True)
 class Prints:
     """`meaning` is of the question written out. A dependent one also has prints of what was `asked` and of
-    what it `leaned` on, and a digest of what it had been `told`: how it is written out may go wrong, what was
-    said can't."""
+    what it `leaned` on, a digest of what it had been `told`, one of what had been taken back before it or is
+    by it (`corrected`), and one of all that was said before it (`heard`): how it is written out may go wrong,
+    what was said can't."""
 
     meaning: Fingerprint
     asked: Fingerprint | None = None
     leaned: Fingerprint | None = None
     told: str = ""
+    corrected: str = ""
+    heard: str = ""
+
+    @property
+    def words(self) -> Fingerprint:
+        """Of the question as it was asked."""
+        return self.asked or self.meaning
 
     def to_json(self) -> dict[str, Any]:
         known = {"meaning": self.meaning, "asked": self.asked, "leaned": self.leaned}
-        return {name: each.to_json() for name, each in known.items() if each is not None} | {
-            "told": self.told
-        }
+        prints = {name: each.to_json() for name, each in known.items() if each is not None}
+        return prints | {name: getattr(self, name) for name in _DIGESTS}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`. Raises ValueError."""
-        known = {name: Fingerprint.from_json(each) for name, each in data.items() if name != "told"}
-        return cls(known.pop("meaning", Fingerprint()), **known, told=data.get("told", ""))
+        prints = {name: Fingerprint.from_json(each) for name, each in data.items() if name not in _DIGESTS}
+        if unknown := prints.keys() - {"meaning", "asked", "leaned"}:
+            raise ValueError(f"Prints have no {', '.join(sorted(unknown))}.")
+        return cls(
+            prints.get("meaning", Fingerprint()),
+            prints.get("asked"),
+            prints.get("leaned"),
+            **{name: data.get(name, "") for name in _DIGESTS},
+        )
 
 
 def digest(texts: Iterable[str]) -> str:
@@ -44,9 +60,23 @@ def digest(texts: Iterable[str]) -> str:
 _SAME_CONTEXT = 0.93
 
 
+_CORRECTED = Reason("corrected", "what one of them leans on was corrected")
+
+
+def same_moment(a: Prints, b: Prints) -> bool:
+    """Were both asked at the same point of the same conversation, after something was said?"""
+    return bool(a.heard) and a.heard == b.heard
+
+
 def compare_prints(a: Prints, b: Prints, context_likeness: float | None = None) -> Comparison:
     """Do both ask for the same? Two dependent questions do if the same was asked, and it leaned on the same
-    questions and answers ("why that one?"); otherwise their meanings are compared. Symmetric."""
+    questions and answers ("why that one?"); otherwise their meanings are compared. What leans on something
+    that was corrected asks the same only as what leans on the same correction. At the same moment of a
+    conversation all that can differ is what is asked, however each was written out. Symmetric."""
+    if a.corrected != b.corrected:
+        return Comparison("conflict", (_CORRECTED,))
+    if same_moment(a, b):
+        return compare(a.words, b.words)
     if not (a.asked and b.asked and a.leaned and b.leaned):
         return compare(a.meaning, b.meaning)
     asked, leaned = compare(a.asked, b.asked), compare(a.leaned, b.leaned)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from uuid import UUID
@@ -11,7 +12,7 @@ from django.conf import settings
 from inference.embedding import Vector, embed
 from inference.models import Scope
 from inference.understanding import keys
-from inference.understanding.context import Context, context_text, exact_key, read_context
+from inference.understanding.context import Context, careful, context_text, exact_key, read_context
 from inference.understanding.fingerprint import fingerprint
 from inference.understanding.turns import Turns
 
@@ -58,7 +59,10 @@ class Probe:
             return Prints(meaning)
         window = [self.context.window[at] for at in self.context.dependence.leans_on]
         told = digest(turn["content"] for turn in window if turn["role"] == "assistant")
-        return Prints(meaning, fingerprint(self.question), fingerprint(self.leaned), told)
+        taking_back = [self.question] if self.context.takes_back else []
+        corrected = digest([*self.context.corrections, *taking_back])
+        heard = digest(turn["content"] for turn in self.turns[:-1])
+        return Prints(meaning, fingerprint(self.question), fingerprint(self.leaned), told, corrected, heard)
 
     # --- keys ---------------------------------------------------------------------------------------
 
@@ -113,21 +117,8 @@ class Probe:
         return self._vectors[1]
 
 
-# A question that is only likely to say all itself is not shared across conversations: of those in doubt, a
-# third turned out to lean on theirs.
-_SURE = 0.9
-
-
-def read(scope: Scope, session: UUID, turns: Turns) -> Probe:
-    """The probe for the last of `turns`. Raises ValueError when that is no question."""
-    return Probe(scope, session, turns, _careful(read_context(turns, settings.CONTEXT_TURNS)))
-
-
-def _careful(context: Context) -> Context:
-    """In doubt a question leans on its whole window."""
-    found = context.dependence
-    if found.dependent or not context.window or found.confidence >= _SURE:
-        return context
-    everything = tuple(range(len(context.window)))
-    doubtful = replace(found, dependent=True, confidence=1 - found.confidence, leans_on=everything)
-    return replace(context, dependence=doubtful)
+def read(scope: Scope, session: UUID, turns: Turns, misread: Set[int] = frozenset()) -> Probe:
+    """The probe for the last of `turns`; those of `misread` only look like corrections. Raises ValueError
+    when the last is no question."""
+    context = read_context(turns, settings.CONTEXT_TURNS, misread=misread)
+    return Probe(scope, session, turns, careful(context))

@@ -186,6 +186,11 @@ _CREATIVE = _any_of(
     "|朋友圈|请假条|议论文|广告)",
     "随机(?!数|变量|森林|存取|访问|抽样)|随便(?:选|挑|说|来)|掷骰子|抛硬币|脑洞|角色扮演|扮演|假装你是",
 )
+# Who asks how such a thing is written wants no new one.
+_METHOD = _any_of(
+    r"^\W*how (?:(?:do|can|should|could) (?:i|we|one|people)|to|is|are)\b",
+    "(?:怎么|怎样|如何|咋)(?:写|编|拟|起草|创作)|的(?:格式|写法)",
+)
 _CHITCHAT = _any_of(
     r"^\W*(?:hi|hello|hey|yo|good (?:morning|afternoon|evening|night)|thanks?(?: you)?(?: (?:so"
     r"|very) much| a lot)?|thx|bye|goodbye|see you|ok(?:ay)?|cool|great|nice|lol|haha+"
@@ -366,7 +371,7 @@ def classify(turns: Turns) -> Cacheability:
     question, asked = turns[-1]["content"], _asked(turns)
     if not any(character.isalnum() for character in question):
         return Cacheability("fact", False, False, None, None, "there are no words in the question")
-    if _CREATIVE.search(question):
+    if _CREATIVE.search(question) and not _METHOD.search(question):
         return Cacheability("creative", False, False, None, None, "asks for something new each time")
     if any(_is_live(text) for text in asked):
         return Cacheability("live", False, False, None, None, "the answer changes with time or place")

@@ -8,7 +8,7 @@ must be the difference in meaning: a word swapped for another, a condition added
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rapidfuzz.distance import Indel
+from rapidfuzz.distance import Indel, Postfix, Prefix
 
 from . import opposites
 from .fillers import GENERIC
@@ -86,8 +86,8 @@ def overlap_of(a: Fingerprint, b: Fingerprint) -> Overlap:
 def _edge(one: str, other: str) -> float:
     """The share of the longer text that the two have in common before and behind one differing stretch."""
     shorter, longer = sorted((len(one), len(other)))
-    front = next((at for at in range(shorter) if one[at] != other[at]), shorter)
-    back = next((at for at in range(shorter - front) if one[-1 - at] != other[-1 - at]), shorter - front)
+    front = int(Prefix.similarity(one, other))
+    back = min(int(Postfix.similarity(one, other)), shorter - front)
     return (front + back) / longer if longer else 1.0
 
 

@@ -7,11 +7,11 @@ Greetings, thanks and other topics count for neither.
 
 import hashlib
 import json
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
 
-from .corrections import corrects
+from .chitchat import is_chitchat
+from .corrections import corrections, replaced, takes_back, what_holds
 from .dependence import LEANS, Dependence, likelihood, topic_start
 from .folding import fold
 from .mentions import title
@@ -19,13 +19,17 @@ from .normalise import normalise
 from .references import references
 from .resolution import Resolved, Resolver, resolve
 from .turns import Turn, Turns
+from .words import content
 
 
 @dataclass(frozen=True)
 class Context:
     """`topic`: what the conversation opened with, greetings aside. `window`: the last turns before the
     question; `older`: all before those. `resolved`: the question with what it leans on written in; the
-    question itself when it leans on nothing."""
+    question itself when it leans on nothing. `corrections`: what took something back since the beginning, as
+    it was said, and `holds`, what each put in its place; `replaced`: the turns of the window that were taken
+    back; `takes_back`: the question takes something back itself; `entangled`: it does, or shares words with
+    what was taken back."""
 
     question: str
     topic: str
@@ -33,31 +37,77 @@ class Context:
     older: tuple[Turn, ...] = ()
     dependence: Dependence = field(default_factory=Dependence)
     resolved: str = ""
+    corrections: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
+    replaced: frozenset[int] = frozenset()
+    takes_back: bool = False
+    entangled: bool = False
 
     @property
     def history(self) -> tuple[Turn, ...]:
         return self.window
 
 
-def read_context(turns: Turns, exchanges: int = 5, resolver: Resolver | None = None) -> Context:
+def read_context(
+    turns: Turns,
+    exchanges: int = 5,
+    resolver: Resolver | None = None,
+    misread: Set[int] = frozenset(),
+) -> Context:
     """The context of the last turn, which must be a user's. `exchanges` is how many question-and-answer
     pairs the window holds. `resolver` writes dependent questions out in place of the rules, where an engine
-    is strong enough to; what it returns None for, the rules write. Raises ValueError when there is no
-    question."""
+    is strong enough to; what it returns None for, the rules write. The turns of `misread` are no corrections,
+    whatever they look like. Raises ValueError when there is no question."""
     if not turns or turns[-1]["role"] != "user":
         raise ValueError("The last turn must be the user's question.")
     before = tuple(turns[:-1])
     window, older = before[-2 * exchanges :], before[: -2 * exchanges]
     question = turns[-1]["content"]
-    dependence, resolved = _read(question, window)
+    taken_back = corrections(before, misread)
+    holds = {at: what_holds(before, at) for at in taken_back}
+    gone = replaced(before, taken_back)
+    said = [
+        Turn(role=turn["role"], content="" if at in gone else holds.get(at, turn["content"]))
+        for at, turn in enumerate(before)
+    ][len(older) :]
+    dependence, resolved = _read(question, window, said)
     if dependence.dependent and resolver is not None:
         resolved = resolver(question, window) or resolved
-    return Context(question, _topic(turns), window, older, dependence, resolved)
+    return Context(
+        question,
+        _topic(turns),
+        window,
+        older,
+        dependence,
+        resolved,
+        tuple(before[at]["content"] for at in taken_back),
+        tuple(holds.values()),
+        frozenset(at - len(older) for at in gone if at >= len(older)),
+        takes_back(turns, len(before)),
+        _entangled(turns, (*gone, *taken_back)),
+    )
+
+
+# A question that is only likely to say all itself is not shared across conversations: of those in doubt, a
+# third turned out to lean on theirs.
+_SURE = 0.9
+
+
+def careful(context: Context) -> Context:
+    """In doubt a question leans on its whole window; where it takes something back, or speaks of what was,
+    there always is one."""
+    found = context.dependence
+    sure = found.confidence >= _SURE and not context.entangled
+    if found.dependent or not context.window or sure:
+        return context
+    everything = tuple(range(len(context.window)))
+    doubtful = replace(found, dependent=True, confidence=1 - found.confidence, leans_on=everything)
+    return replace(context, dependence=doubtful)
 
 
 def exact_key(scope_hash: str, context: Context) -> str:
-    """Hex SHA-256 over scope and question and, if the question is dependent, the turns it leans on: the same
-    words after another history are another question."""
+    """Hex SHA-256 over scope and question and, if the question is dependent, the turns it leans on and what
+    was taken back, however long ago: the same words after another history are another question."""
     parts: list[object] = [scope_hash, _folded(context.question)]
     if context.dependence.dependent:
         leaned = context.dependence.leans_on
@@ -65,18 +115,25 @@ def exact_key(scope_hash: str, context: Context) -> str:
         if context.older and (not leaned or leaned[0] <= 1):
             # What the window's first turn means may lie before the window.
             parts.append([_plain(turn) for turn in context.older])
+        parts += [["taken back", _folded(text)] for text in context.corrections]
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 
 def context_text(context: Context) -> str:
     """What the context channel embeds: the person's turns that a dependent question leans on, and the topic
-    where they belong to it; "" for a self-contained question. What a later turn corrected is left out."""
+    where they belong to it; "" for a self-contained question. What took something back leads, however long
+    ago it was said; what it took back is left out."""
     if not context.dependence.dependent:
         return ""
-    said = [context.window[at] for at in context.dependence.leans_on if context.window[at]["role"] == "user"]
-    texts = [turn["content"].strip() for turn in _uncorrected(said)]
-    if title(context.topic) and context.topic not in texts:
-        texts.insert(0, context.topic)
+    said = [
+        context.window[at]["content"]
+        for at in context.dependence.leans_on
+        if context.window[at]["role"] == "user" and at not in context.replaced
+    ]
+    if title(context.topic) and not context.corrections:
+        said.insert(0, context.topic)
+    lead = reversed(context.holds)
+    texts = dict.fromkeys([*lead, *(text.strip() for text in said if text not in context.corrections)])
     return "\n".join(text for text in texts if text)
 
 
@@ -90,47 +147,32 @@ def _plain(turn: Turn) -> list[str]:
 
 # --- which turns count ------------------------------------------------------------------------------
 
-_CHITCHAT = re.compile(
-    r"(?:(?:hi|hello|hey|good (?:morning|evening|afternoon)|thanks?(?: you)?(?: so much| a lot)?|ty|thx|"
-    r"great|cool|nice|ok(?:ay)?|"
-    r"got it|perfect|awesome|good|sure|yes|no|alright|bye|see you|wow|lol|haha|there|you|very much|"
-    r"你好|您好|嗨|哈喽|在吗|早上好|晚上好|谢谢(?:你|您|啦)?|多谢|感谢|好的?|好吧|嗯+|哦+|知道了|明白了?|"
-    r"懂了|收到|可以|行|不错|再见|拜拜)"
-    r"[\s,.!?，。！？~～👍🙏😊]*)+",
-    re.IGNORECASE,
-)
-
-
-def is_chitchat(text: str) -> bool:
-    """Greetings, thanks and nods: turns that nothing leans on."""
-    return not text.strip() or _CHITCHAT.fullmatch(text.strip()) is not None
-
 
 def _topic(turns: Turns) -> str:
     said = [turn["content"] for turn in turns if turn["role"] == "user"]
     return next((text for text in said if not is_chitchat(text)), said[0] if said else "")
 
 
-def _uncorrected(said: Sequence[Turn]) -> list[Turn]:
-    """Without the turn right before a correction: the correction says it anew."""
-    return [
-        turn for at, turn in enumerate(said) if at + 1 == len(said) or not corrects(said[at + 1]["content"])
-    ] or list(said)
-
-
 # --- dependence -------------------------------------------------------------------------------------
 
 
-def _read(question: str, window: Turns) -> tuple[Dependence, str]:
+def _read(question: str, window: Turns, said: Turns) -> tuple[Dependence, str]:
+    """`said`: the window as it holds now, without the words of what was taken back."""
     chance = likelihood(question, window)
     if chance < LEANS:
         return Dependence(False, None, 1 - chance, ("it says itself what it is about",)), question
-    relevant = [at for at in range(len(window)) if not _idle(window, at)]
-    resolved = resolve(question, [window[at] for at in relevant])
+    relevant = [at for at in range(len(window)) if said[at]["content"] and not _idle(window, at)]
+    resolved = resolve(question, [said[at] for at in relevant])
     turns = tuple(relevant[at] for at in resolved.turns)
     leans_on = _leaned(question, window, turns)
     on = turns[0] if turns else (leans_on[-1] if leans_on else None)
     return Dependence(True, on, chance, _reasons(question, resolved), leans_on), resolved.text
+
+
+def _entangled(turns: Turns, about: Sequence[int]) -> bool:
+    """Does the question take something back itself, or share words with the turns `about` what was?"""
+    own = content(turns[-1]["content"])
+    return takes_back(turns, len(turns) - 1) or any(own & content(turns[at]["content"]) for at in about)
 
 
 def _idle(window: Turns, at: int) -> bool:

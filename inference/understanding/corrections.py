@@ -1,32 +1,80 @@
-"""Which turns take back something said before ("不对，我是说 B", "no, I meant B", "make it 3, not 2").
+"""What a conversation has taken back ("不对，我是说 B", "no, I meant B", "make it 3, not 2"), and what holds.
 
-A modest rule: it looks for the ways in which people announce a change of mind.
+Which turns do so is for `signals` to say, message by message; here it is read off a whole history.
 """
 
 import re
+from collections.abc import Sequence, Set
+from functools import lru_cache
 
-from .turns import Turns
+from .chitchat import is_chitchat
+from .dependence import topic_start
+from .folding import fold
+from .mentions import mentions
+from .signal_reading import clauses
+from .signals import detect
+from .turns import Role, Turn, Turns
 
-_CORRECTS = re.compile(
-    r"不对|不是[，,]|我是说|我的意思是|说错|记错|打错|量错|搞错|改成|换成|改为|改到|改去|改用|换了|改了|"
-    r"还是.{1,12}吧|算了|不要了|"
-    r"等等|改主意|"
-    r"\bno,? (?:i|we) mean|\bi mean(?:t)?\b|\bactually\b|\bscratch that\b|\bscrap that\b|\bnever ?mind\b|"
-    r"\bmake (?:it|that)\b|\bchange(?:d)? (?:it|that|of plan|to|my mind|them)\b|\bswitch(?:ed)? to\b|"
-    r"\bon second thought|"
-    r"\bsorry,|\bcorrection\b|\binstead\b|\bwait,|\bnow it's\b|\brather than\b|,? not \w+[.!]?$",
-    re.IGNORECASE,
-)
+# What `detect` looks at, at most: the last answer, and some questions before it.
+_LOOKS_BACK = 14
 
 
-def corrects(text: str) -> bool:
-    """Does this message take back or replace something that was said before it?"""
-    return bool(_CORRECTS.search(text[:500]))
+@lru_cache(maxsize=4096)
+def _takes_back(said: tuple[tuple[Role, str], ...], text: str) -> bool:
+    """Every message of a history was new once: what it does is found out then, and asked again with each
+    message after it."""
+    return detect([Turn(role=role, content=content) for role, content in said], text).invalidates
+
+
+def takes_back(turns: Turns, at: int) -> bool:
+    """Does the person take something back with turn `at` that was said before it?"""
+    if turns[at]["role"] != "user":
+        return False
+    before = turns[max(0, at - _LOOKS_BACK) : at]
+    return _takes_back(tuple((turn["role"], turn["content"]) for turn in before), turns[at]["content"])
+
+
+def corrections(turns: Turns, misread: Set[int] = frozenset()) -> tuple[int, ...]:
+    """The turns that take something back, in order; without those that the person said were misread."""
+    return tuple(at for at in range(1, len(turns)) if at not in misread and takes_back(turns, at))
 
 
 def last_correction(history: Turns) -> int:
     """The index of the last user turn that corrects an earlier one; -1 if none does."""
-    for at in range(len(history) - 1, 0, -1):
-        if history[at]["role"] == "user" and corrects(history[at]["content"]):
-            return at
-    return -1
+    return next((at for at in range(len(history) - 1, 0, -1) if takes_back(history, at)), -1)
+
+
+def subject_of(history: Turns) -> tuple[int, ...]:
+    """What a message that takes something back may take back: the answers since the topic began that the
+    history ends with, in order; not those to a greeting or thanks."""
+    start = topic_start(history)
+    return tuple(
+        at
+        for at in range(max(1, start), len(history))
+        if history[at]["role"] == "assistant" and not is_chitchat(history[at - 1]["content"])
+    )
+
+
+def replaced(history: Turns, taken_back: Sequence[int]) -> frozenset[int]:
+    """The turns that the corrections at `taken_back` took back: before each, those of its topic."""
+    return frozenset(at for end in taken_back for at in range(topic_start(history[:end]), end))
+
+
+# In such a clause stands what no longer holds, where another one says what does.
+_DENIES = re.compile(
+    r"n['’]t\b|\b(?:not|no|never|cannot|instead of|rather than|off|wrong)\b|不|没|别(?!的)|取消|无法|错",
+    re.IGNORECASE,
+)
+
+
+def what_holds(history: Turns, at: int) -> str:
+    """What the correction at `at` puts in the place of what it takes back: its clauses that name something
+    new ("不对，A 不行，改走 B" → "改走 B"); all of it where it only takes back."""
+    text = history[at]["content"]
+    known = fold(" ".join(turn["content"] for turn in history[:at])).casefold()
+    new = [part.text.strip() for part in clauses(text) if _names_new(part.text, known)]
+    return " ".join([part for part in new if not _DENIES.search(part)] or new) or text.strip()
+
+
+def _names_new(clause: str, known: str) -> bool:
+    return any(fold(phrase.text).casefold() not in known for phrase in mentions(clause))

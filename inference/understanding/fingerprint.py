@@ -63,6 +63,9 @@ def fingerprint(text: str) -> Fingerprint:
 def confusable(a_text: str, b_text: str, pairs: Iterable[tuple[str, str]]) -> Reason | None:
     """The reason not to serve one question's answer to the other where one names the first of a confusable
     pair and the other the second; None where no pair applies. Pairs count in both directions."""
+    pairs = list(pairs)
+    if not pairs:
+        return None
     a, b = normalise(fold(a_text)), normalise(fold(b_text))
     for pair in pairs:
         names = tuple(name for name in (normalise(fold(name)) for name in pair) if name)

@@ -45,3 +45,8 @@ def fold(text: str) -> str:
     text = text.translate(_INVISIBLE).translate(_RAISED).translate(_FRACTIONS)
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES).translate(_SIMPLIFIED)
     return _SPACES.sub(" ", text).strip()
+
+
+def simplified(text: str) -> str:
+    """The text in simplified characters, each in its place."""
+    return text if text.isascii() else text.translate(_SIMPLIFIED)

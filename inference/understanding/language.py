@@ -1,6 +1,7 @@
 """Which language a text is in, and which one its answer should be in."""
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from .folding import fold
@@ -29,6 +30,7 @@ def language(text: str) -> Language:
     return "other" if _OTHER.search(prose) else ""
 
 
+@lru_cache(maxsize=256)
 def asked_language(question: str) -> Language:
     """The language that the answer should be in: the one asked for ("in English", "用英文回答"), or else the
     question's own. "other" for any but English and Chinese."""

@@ -7,6 +7,7 @@ hit, the other way round costs trust.
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # Invisible and without meaning between letters. ZWJ and ZWNJ are not among them: they build emoji and words.
 _INVISIBLE = dict.fromkeys(
@@ -40,13 +41,17 @@ _FINAL_MARK_CJK = re.compile(rf"(?<=[{_CJK}])[?.。!~]+$")
 def _fold_width(text: str) -> str:
     """Compatibility forms to plain ones (Ａ→A, ：→:), except where that would make digits or operators out
     of something else: x² stays x², ½ stays ½, ㎡ stays ㎡."""
-    folded = []
-    for char in unicodedata.normalize("NFC", text):
-        plain = unicodedata.normalize("NFKC", char)
-        invents = not char.isdecimal() and any(c.isdecimal() or c in "+-*/<>=⁄" for c in plain)
-        wide = unicodedata.east_asian_width(char) in "FH"
-        folded.append(char if invents and not wide else plain)
-    return unicodedata.normalize("NFC", "".join(folded))
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", "".join(map(_plain, unicodedata.normalize("NFC", text))))
+
+
+@lru_cache(maxsize=8_192)
+def _plain(char: str) -> str:
+    plain = unicodedata.normalize("NFKC", char)
+    invents = not char.isdecimal() and any(c.isdecimal() or c in "+-*/<>=⁄" for c in plain)
+    wide = unicodedata.east_asian_width(char) in "FH"
+    return char if invents and not wide else plain
 
 
 def _fold_word(word: str) -> str:

@@ -5,6 +5,8 @@ A new pair is one line: the words of one side, "|", the words of the other. Engl
 without an ending (`stem` takes endings off), phrasal verbs with "_".
 """
 
+from functools import lru_cache
+
 from .tokens import stem
 
 _DEEDS = """
@@ -159,6 +161,7 @@ QUALITIES = frozenset(
 )
 
 
+@lru_cache(maxsize=16_384)
 def sides(term: str) -> tuple[tuple[str, str], ...]:
     """The pairs that a term (a stem, or a Chinese word) belongs to, and its side in each: "+" or "-"."""
     key = stem(term)

@@ -62,7 +62,8 @@ REPORTED = _any(
 )
 # "A bit shorter": a shade of the same, no other thing.
 SHADE_EN = re.compile(
-    r"^\W*(?:(?:now|and|ok|maybe|please|make it|just)\b[\s,]*)*(?:a (?:bit|little|touch) "
+    r"^\W*(?:(?:now|and|ok|maybe|please|make it|just|could you|can you|would you)\b"
+    r"[\s,]*)*(?:a (?:bit|little|touch) "
     r"|slightly |even |much |way )?"
     r"(?:(?:more|less) [a-z]{3,}|(?!n?either|n?ever|other|after|later|earlier|sooner|cheaper"
     r"|rather|under|over)[a-z]{3,}er)(?:,? please)?\W*$",
@@ -80,12 +81,14 @@ WORK_EN = re.compile(
     r"|the )?(?:reported|direct|indirect|passive|active|past|present|future|plural|question"
     r"|negative)|set up|look up|packing list|proofread"
     r"|punctuate|conjugate|rhyme|estimate|include|rate|review|mark|grade|save|print|draw|sketch"
-    r"|do the same|use .{1,40} in|(?:just )?one (?:about|for|with|on|more)|a (?:second|third)"
+    r"|do the same|book|order|reserve|start|begin|install"
+    r"|configure|use .{1,40} in|(?:just )?one (?:about|for|with|on|more)|a (?:second|third)"
     r"|simulate|roleplay|play|act|let(?! ?us|'?s| me))\b",
     re.IGNORECASE,
 )
 WORK_ZH = re.compile(
-    r"^\W*(?:那|那么|好的?|行|请|麻烦|劳驾|先|再|然后|接着|顺便|现在|嗯|你|您|就|能|可以)*(?:(?:帮|给|替|为)(?:我|他|她|大家|忙)|把(?:这"
+    r"^\W*(?:那|那么|好的?|行|请|麻烦|劳驾|先|再|然后|接着|顺便|现在|嗯|你|您|就|能|可以)*(?:(?:帮|给|替|为)"
+    r"(?:我|他|她|大家|忙)|把(?:\s+|这"
     r"|下面|上面|第|它)[^,，。]{0,8}(?:翻|译|写成|改写|整理|列|念)|写(?!成|的)|讲|说说|列|举|翻译|翻成|解释|推荐|介绍|总结|告诉|比较|对比"
     r"|算一?下|查一?下|生成|做个|来[一个两段首]|出[一个两道]|继续|接着|展开|背|默写|造|编|起个|取个|拟|教|演示|用[^,，。]{1,16}(?:造|写|举|说|讲"
     r"|编|解释)|发我|念|扮演|模拟|续写|想[一两几]|出[一二两三四五六七八九十几\d]+[个道条]|(?:整理|浓缩|概括|归纳|提炼|汇总|转写|排)成|挑[一两几]"
@@ -449,11 +452,21 @@ CUES: Mapping[str, Pattern] = {
         _words(
             r"(?:then |so )?(?:i'?ll|let'?s|we'?ll) (?:(?:go|do) (?:with|for) (?:it|that|the)|do (?:it"
             r"|that)(?: (?:then|that way))?$)"
-            r"|go ahead|do it that way|that one|sounds like a plan|carry out|proceed|let'?s start|as you"
-            r" (?:say|said|suggest\w*)|as planned"
+            r"|go ahead|do it that way|that one|sounds like a plan|carry (?:it |that |this )?out"
+            r"|proceed|let'?s start|as you (?:say|said|suggest\w*)|as planned|as it (?:is|stands)"
+            r"|(?:take|use|pick|choose|go (?:with|for)|i(?:'d| would)? (?:like|want|prefer)) the (?:first"
+            r"|second|third|fourth|last|former|latter)"
+            r"|carry on(?: with)?|(?:move|push|press) (?:ahead|forward|on)|put (?:it|this|that|the \w+)"
+            r" (?:in place|into (?:action|practice|effect))|get (?:it|that|this|the \w+) (?:under way"
+            r"|going|started|done)|(?:execute|implement|roll out|set up|start|finish|begin|launch)"
+            r" (?:on |with )?(?:it|that|this|the)|roll (?:it|that|this) out|do (?:it|that) (?:like"
+            r" )?(?:that|so|this) way"
         ),
-        r"(?:按|照)(?:这|那|你|您|此|上面|计划|方案|原计划)\S{0,6}?(?:来|办|做|走|写|实施|执行|进行|说的|吧)|就这么|就这样|就它|就选|就定|听你的"
-        r"|没意见|开始吧|这个好|那我就?选",
+        r"(?:按|照)(?:这|那|你|您|此|上面|计划|方案|原计划|行程|菜单)\S{0,6}?(?:来|办|做|走|写|实施|执行|进行|推进|说的|吧)"
+        r"|(?:按|照)着?[这它]?[^,，。]{0,6}(?:实施|执行|办|来|走|做|推进)吧?\W*$|就这么|就这样|就它|就选|就定|听你的"
+        r"|(?:那就|那|现在|接着|接下来)(?:就|可以)?(?:开始|着手)|那就?\S{1,4}(?:这[个套趟份条]|它)\S{0,6}吧?\W*$"
+        r"|(?:用|要|选|挑|拿|喜欢)(?:了|的是)?(?:第[一二两三四五六七八九十]|最后[一那这]|前[一面者]|后[一面者])"
+        r"|没意见|开始吧|这个好|那我就?选|(?:落实|推进|实施|执行|部署|动工|开工|启动)(?:下去|起来|这个?\S{1,4})?吧?\W*$",
     ),
     # Something a machine printed.
     "printed": _any(

@@ -12,13 +12,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from .folding import simplified
 from .signal_reading import Reading, read
-from .turns import Turns
+from .turns import Turn, Turns
 
 Kind = Literal["correction", "rejection", "restatement", "none"]
 
 # Part of the scope: a change of rules or weights changes it.
-VERSION = "1"
+VERSION = "2"
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def detect(history: Turns, text: str, weights: Weights | None = None) -> Signal:
     if not text.strip() or not any(turn["role"] != "system" and turn["content"].strip() for turn in history):
         return Signal("none", False, 1.0, None, ())
     weights = weights or _stored()
-    reading = read(history, text)
+    reading = read([_simplified(turn) for turn in history], simplified(text))
     found = crossed(reading)
     parts = {name: weights.invalidates.get(name, 0.0) * value for name, value in found.items()}
     probability = 1 / (1 + math.exp(-max(-60.0, min(60.0, weights.bias + sum(parts.values())))))
@@ -97,6 +98,10 @@ def detect(history: Turns, text: str, weights: Weights | None = None) -> Signal:
     kind = _kind(found, weights) if invalidates else "none"
     confidence = probability if invalidates else 1 - probability
     return Signal(kind, invalidates, round(confidence, 4), span if invalidates else None, tuple(leading[:5]))
+
+
+def _simplified(turn: Turn) -> Turn:
+    return {"role": turn["role"], "content": simplified(turn["content"])}
 
 
 def _kind(found: Mapping[str, float], weights: Weights) -> Kind:

@@ -63,7 +63,8 @@ const handlers = {
     sidebar.refresh();
   },
   "cache.invalidated": (frame) => {
-    if (frame.conversation === page.conversation) toast(say("invalidated"));
+    if (frame.signal === "version") toast(say("renewed"));
+    else if (frame.conversation === page.conversation) transcript.showCorrections();
   },
   error: refused,
 };

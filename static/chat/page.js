@@ -14,6 +14,7 @@ export const page = {
   listUrl: body.listUrl,
   loginUrl: body.loginUrl,
   conversationUrl: (id) => body.conversationUrl.replace(ANY_ID, id),
+  correctionsUrl: (id) => `${body.conversationUrl.replace(ANY_ID, id)}corrections/`,
   messageUrl: (id) => body.messageUrl.replace(ANY_ID, id),
 };
 

@@ -16,6 +16,7 @@ export class Transcript {
   #generations;
   #scroll;
   #edits = [];
+  #unplaced = false; // a correction's line came before its question was on the page
   /** Called when the number of open answers or of unsent messages may have changed. */
   changed = () => {};
 
@@ -91,6 +92,29 @@ export class Transcript {
     this.#scroll.release();
     article.scrollIntoView({ block: "nearest" });
     article.querySelector(".siblings button:not(:disabled)")?.focus();
+  }
+
+  /** Puts the line under each question that was read as taking something back, where it is not there yet. */
+  async showCorrections() {
+    let response;
+    try {
+      response = await fetch(page.correctionsUrl(page.conversation), { headers: { "HX-Request": "true" } });
+    } catch {
+      return; // no connection; the page says it once it is loaded anew
+    }
+    if (!response.ok) return;
+    const template = document.createElement("template");
+    template.innerHTML = await response.text();
+    this.#unplaced = false;
+    for (const line of template.content.querySelectorAll(".correction")) {
+      const question = byId(`m-${line.dataset.message}`);
+      if (!question) this.#unplaced = true;
+      if (!question || byId(line.id)) continue;
+      question.append(line);
+      htmx.process(line);
+      announce(line.innerText);
+    }
+    this.#scroll.follow();
   }
 
   // --- an answer being written ------------------------------------------------------------------
@@ -201,6 +225,7 @@ export class Transcript {
     else {
       bubble?.remove();
       await this.reload();
+      if (this.#unplaced) this.showCorrections();
     }
     this.#paint(frame.generation, null);
     this.changed();

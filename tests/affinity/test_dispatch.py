@@ -197,7 +197,7 @@ def test_a_worker_that_left_is_not_counted(waiting: Any) -> None:
     assert workers.alive("answer") == 0
 
 
-def test_the_end_of_a_session_is_heard_by_all() -> None:
+def test_the_end_of_a_session_is_heard_by_all(django_capture_on_commit_callbacks: Any) -> None:
     heard: list[list[str]] = [[], []]
     farewells.tell(uuid.uuid4())  # before they were there
     listeners = [farewells.Listener(one.append) for one in heard]
@@ -208,7 +208,8 @@ def test_the_end_of_a_session_is_heard_by_all() -> None:
     assert [one.hear() for one in listeners] == [1, 2]
     assert heard == [[str(first), str(second)]] * 2
     client().flushdb()
-    service.forget_session(first)
+    with django_capture_on_commit_callbacks(execute=True):
+        service.forget_session(first)
     assert [one.hear() for one in listeners] == [1, 1], "the log was lost meanwhile"
 
 

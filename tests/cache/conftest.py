@@ -51,6 +51,7 @@ def ask(queue: Ask) -> Ask:
 
 
 def work(generation: Generation) -> Generation:
+    workers.announce("generate")  # a long test outlives one announcement
     pipeline.answer(str(generation.pk))
     generation.refresh_from_db()
     if generation.status == Status.PENDING:

@@ -1,14 +1,15 @@
 """Who makes room: what can serve nobody, then what is dead, then what saves least for its size."""
 
+import uuid
 from datetime import timedelta
 
 from django.utils import timezone
 
-from inference.cache import eviction
-from inference.models import Entry, Scope, State
+from inference.cache import eviction, invalidation
+from inference.models import Entry, Generation, Invalidation, Scope, State
 from inference.scopes import for_measuring
 
-from .conftest import stored
+from .conftest import Ask, stored
 
 
 def test_frozen_and_expired_entries_go_and_the_others_stay(scope: Scope) -> None:
@@ -48,3 +49,15 @@ def test_the_cap_on_bytes_holds(scope: Scope, settings) -> None:
     eviction.evict()
     assert 0 < Entry.objects.count() <= 4
     assert eviction.evict().entries == 0
+
+
+def test_what_a_correction_froze_stays_for_an_hour_to_be_undone(ask: Ask) -> None:
+    session = uuid.uuid4()
+    kept = ask("My name is Zoe. Is a cat an animal? Say yes or no.", session=session).entry
+    generation = Generation.objects.get(entry=kept)
+    done = invalidation.edited(generation, [])
+    eviction.evict()
+    assert Entry.objects.get(pk=kept.pk).state == State.FROZEN
+    Invalidation.objects.filter(pk=done.pk).update(created_at=timezone.now() - timedelta(hours=2))
+    eviction.evict()
+    assert not Entry.objects.filter(pk=kept.pk).exists()

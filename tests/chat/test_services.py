@@ -249,6 +249,14 @@ class TestKeeping:
         assert not Generation.objects.filter(pk=running.generation_id).exists()
         assert not Session.objects.exists()
 
+    def test_deleting_an_account_takes_everything_along(self, django_user_model) -> None:
+        person = Owner(user_id=django_user_model.objects.create_user("ann").pk)
+        reply, other = answer(send(person), "Yes."), answer(send(person, "Else?"), "No.")
+        assert reply.conversation_id != other.conversation_id and Session.objects.count() == 2
+        django_user_model.objects.get().delete()
+        assert not Conversation.objects.exists() and not Message.objects.exists()
+        assert not Generation.objects.exists() and not Session.objects.exists()
+
     def test_feedback_toggles(self, owner: Owner) -> None:
         reply = answer(send(owner), "Yes.")
         for verdict in ("agree", "disagree"):

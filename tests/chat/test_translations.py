@@ -33,7 +33,8 @@ def _in_templates() -> Iterator[tuple[str, str]]:
 
 
 def _in_python() -> Iterator[tuple[str, str]]:
-    for path in [*(ROOT / "chat").glob("*.py"), ROOT / "config" / "settings" / "base.py"]:
+    console = (ROOT / "cacheadmin").rglob("*.py")
+    for path in [*(ROOT / "chat").glob("*.py"), *console, ROOT / "config" / "settings" / "base.py"]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
                 yield path.name, ast.literal_eval(node.args[0])

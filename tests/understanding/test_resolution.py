@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.understanding.context import read_context
-from inference.understanding.corrections import corrects
 from inference.understanding.turns import Turns
 
 from .conversations import read, turns
@@ -57,13 +56,6 @@ def test_what_is_meant_is_named(said: tuple[str, ...], named: str) -> None:
 def test_a_correction_outweighs_what_it_corrects(said: tuple[str, ...], right: str, wrong: str) -> None:
     resolved = read(*said).resolved
     assert right in resolved and wrong not in resolved
-
-
-def test_corrections_are_told_from_other_turns() -> None:
-    assert (
-        corrects("No, I meant the blue one") and corrects("make it 3, not 2") and corrects("不对，我是说广州")
-    )
-    assert not corrects("How do I make bread?") and not corrects("广州好玩吗")
 
 
 def test_an_engine_may_write_it_out() -> None:
