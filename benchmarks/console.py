@@ -6,34 +6,18 @@ DATABASE_URL (or an embedded one in a folder of its own, which is deleted); it d
 
 import argparse
 import json
-import os
-import tempfile
 import time
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
+from benchmarks.database import migrated
 from benchmarks.report import percentile, report, show, target
-from launch.embedded import Embedded
 
 GOAL_MS = 300
 
 
 def main() -> None:
     options = _options()
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reprise-console-")))
-        if not os.environ.get("DATABASE_URL"):
-            services = Embedded(folder / "var", durable=False)
-            services.start()
-            stack.callback(services.discard)
-            os.environ |= services.environment()
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.test")
-        import django
-        from django.core.management import call_command
-
-        django.setup()
-        call_command("migrate", verbosity=0)
+    with migrated("console", settings="config.settings.test"):
         found = measure(options.entries, options.decisions, options.runs)
     show(report("console", found, _targets(found)), options.json, _lines)
 

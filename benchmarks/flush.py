@@ -8,20 +8,18 @@ answer workers would; the flush is a process of its own, `manage.py flush_cache 
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from benchmarks.database import migrated
 from benchmarks.lookup_questions import question
 from benchmarks.report import percentile, report, show, spread, target
-from launch.embedded import Embedded
 
 _KEPT_ENTRIES = 1_000
 _THREADS = 2
@@ -32,19 +30,7 @@ _THINKING_SECONDS = 0.01
 
 def main() -> None:
     options = _options()
-    with ExitStack() as stack:
-        if not os.environ.get("DATABASE_URL"):
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reprise-flush-")))
-            services = Embedded(folder / "var", durable=False)
-            services.start()
-            stack.callback(services.discard)
-            os.environ |= services.environment()
-        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
-        import django
-        from django.core.management import call_command
-
-        django.setup()
-        call_command("migrate", verbosity=0)
+    with migrated("flush"):
         found = measure(options.entries, options.seconds, options.pause)
     show(report("flush", found, _targets(found)), options.json, _lines)
 

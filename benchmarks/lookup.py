@@ -16,14 +16,13 @@ import time
 import venv
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import lookup_gptcache
+from benchmarks.database import migrated
 from benchmarks.lookup_questions import question, reworded
 from benchmarks.report import report, show, spread, target
-from launch.embedded import Embedded
 from launch.options import REPOSITORY
 
 if TYPE_CHECKING:
@@ -36,13 +35,7 @@ _EXACTLY_SEARCHED = 100
 def main() -> None:
     options = _options()
     numbers = _numbers(options)
-    with ExitStack() as stack:
-        _database(options.folder, stack)
-        import django
-        from django.core.management import call_command
-
-        django.setup()
-        call_command("migrate", verbosity=0)
+    with migrated("lookup", options.folder, own=True):
         from benchmarks.lookup_rows import Filled
 
         filled = Filled()
@@ -89,20 +82,6 @@ def _numbers(options: argparse.Namespace) -> list[int]:
     """Of the questions asked; GPTCache holds them too, since it is given the first ones."""
     among = min(options.scope_rows, options.gptcache or options.scope_rows)
     return random.Random(7).sample(range(among), min(options.asked, among))
-
-
-def _database(folder: Path | None, stack: ExitStack) -> None:
-    """An embedded one, in the folder if one is given, with the settings to reach it."""
-    if folder is None:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reprise-lookup-")))
-        services = Embedded(folder / "var", durable=False)
-        stack.callback(services.discard)
-    else:
-        services = Embedded(folder / "var", durable=False)
-        stack.callback(services.stop)
-    services.start()
-    os.environ |= services.environment()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
 
 
 def _say(done: str) -> None:

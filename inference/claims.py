@@ -224,28 +224,35 @@ def stop_unclaimed(generation_id: UUID, text: str) -> bool:
     return bool(changed)
 
 
+def _silent(generation: Generation, *statuses: Status) -> Any:
+    """This generation, while its worker has not been heard of since the heartbeat that `generation` holds."""
+    return Generation.objects.filter(
+        pk=generation.pk, status__in=statuses, heartbeat_at=generation.heartbeat_at
+    )
+
+
 def take_back(generation: Generation) -> bool:
     """Have a generation done by someone else, whose worker has not been heard of since the heartbeat that
     `generation` holds."""
-    changed = Generation.objects.filter(
-        pk=generation.pk, status=Status.RUNNING, heartbeat_at=generation.heartbeat_at
-    ).update(status=Status.PENDING, claimed_by="", leader=None, heartbeat_at=timezone.now())
+    changed = _silent(generation, Status.RUNNING).update(
+        status=Status.PENDING, claimed_by="", leader=None, heartbeat_at=timezone.now()
+    )
     return bool(changed)
 
 
 def end_as_told(generation: Generation, told: Ending, text: str) -> bool:
     """Write once more how a generation ended, which its readers know and the database has lost."""
-    changed = Generation.objects.filter(
-        pk=generation.pk, status=Status.RUNNING, heartbeat_at=generation.heartbeat_at
-    ).update(text=text, finished_at=timezone.now(), looked_up=True, leader=None, **told.columns())
+    changed = _silent(generation, Status.RUNNING).update(
+        text=text, finished_at=timezone.now(), looked_up=True, leader=None, **told.columns()
+    )
     return bool(changed)
 
 
 def end_silent(generation: Generation, status: Status, text: str, code: str = "") -> bool:
     """End a generation whose worker has not been heard of since the heartbeat that `generation` holds."""
-    changed = Generation.objects.filter(
-        pk=generation.pk, status__in=OPEN, heartbeat_at=generation.heartbeat_at
-    ).update(status=status, text=text, error_code=code, leader=None, finished_at=timezone.now())
+    changed = _silent(generation, *OPEN).update(
+        status=status, text=text, error_code=code, leader=None, finished_at=timezone.now()
+    )
     if changed:
         metrics.ANSWERS.labels(served_by=generation.served_by or "none", status=status).inc()
     return bool(changed)

@@ -220,8 +220,13 @@ def _close(generation: UUID, position: str, ending: str = "") -> None:
 
 
 def _last_position(generation: UUID) -> str:
-    last = client().xrevrange(_key(generation), count=1)
-    return str(last[0][0]) if last else START
+    last = _last(generation)
+    return last.position if last else START
+
+
+def _last(generation: UUID) -> Item | None:
+    rows = client().xrevrange(_key(generation), count=1)
+    return _item(*rows[0]) if rows else None
 
 
 def position_of(generation: UUID) -> str | None:
@@ -235,11 +240,10 @@ def position_of(generation: UUID) -> str | None:
 def ending(generation: UUID) -> Ending | None:
     """What its readers were told of how it ended; None if they were told nothing yet."""
     try:
-        last = client().xrevrange(_key(generation), count=1)
+        last = _last(generation)
     except redis.RedisError:
         return None
-    item = _item(*last[0]) if last else None
-    return Ending.from_json(item.text) if item and item.kind == "done" and item.text else None
+    return Ending.from_json(last.text) if last and last.kind == "done" and last.text else None
 
 
 def end(generation: UUID, text: str) -> None:

@@ -208,7 +208,7 @@ def _in_other_ways(probe: Probe, weighed: list[Weighed], current: Rules) -> _Lik
     return (
         _resumed(probe, allowed, current)
         or _followed(probe, allowed, current)
-        or _likely(probe, weighed, current)
+        or _likely(probe, allowed, [one.candidate for one in weighed], current)
     )
 
 
@@ -247,14 +247,12 @@ def _followed(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely |
     return best
 
 
-def _likely(probe: Probe, weighed: list[Weighed], current: Rules) -> _Likely | None:
+def _likely(probe: Probe, allowed: list[Weighed], found: list[Candidate], current: Rules) -> _Likely | None:
     """Of the candidates that nothing speaks against, the one that all evidence taken together speaks for."""
     # What was asked at the same moment has the same context, answers and all: that says nothing there.
-    considered = [
-        one for one in weighed if not one.objection and not same_moment(probe.prints, one.candidate.prints)
-    ][: evidence.CONSIDERED]
+    elsewhere = [one for one in allowed if not same_moment(probe.prints, one.candidate.prints)]
+    considered = elsewhere[: evidence.CONSIDERED]
     lang = evidence.lang_of(probe)
-    found = [one.candidate for one in weighed]
     cases = evidence.eligible(probe, [one.candidate for one in considered], found)
     limits = {at: current.of(case.candidate.content_class) for at, case in cases.items()}
     cases = {at: case for at, case in cases.items() if evidence.at_best(case, lang) >= limits[at].likely}
@@ -265,11 +263,10 @@ def _likely(probe: Probe, weighed: list[Weighed], current: Rules) -> _Likely | N
     verified = dict(zip(asked, said, strict=True))
     sure = {}
     for at, case in cases.items():
+        if verified[at] < limits[at].consent:
+            continue  # whatever else speaks for it: no other evidence has seen both questions at once
         other = max((verified[sibling] for sibling in case.siblings), default=None)
-        if (
-            verified[at] >= limits[at].consent
-        ):  # whatever else speaks for it, no other evidence saw both at once
-            sure[at] = evidence.weigh(case, verified[at], other, lang)
+        sure[at] = evidence.weigh(case, verified[at], other, lang)
     at = max(sure, key=sure.__getitem__, default=-1)
     if at < 0 or sure[at] < limits[at].likely:
         return None

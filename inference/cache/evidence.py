@@ -9,16 +9,16 @@ It is for questions in far other words. What reads almost alike and yet does not
 left over, and no likeness tells how much: that is refused here.
 """
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from inference.understanding.comparison import overlap_of
 from inference.understanding.language import language
 
+from . import logistic
+from .logistic import Features
 from .lookup import Candidate
 from .probe import Probe
 
@@ -34,8 +34,6 @@ _CROWD = {"en": 0.86, "zh": 0.89}
 # The same of stored answers.
 _ANSWER_CROWD = 0.8
 WEIGHTS = Path(__file__).with_name("evidence.json")
-
-Features = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -120,12 +118,10 @@ def _written_out(one: Probe | Candidate) -> bool:
 def weigh(case: Case, verified: float, sibling: float | None, lang: str) -> float:
     """How likely it asks the same, 0 to 1, given what the verifier says (0 to 1) of the pair and of the best
     pair with another wording of the entry. 0 in a language that nothing was fitted for."""
-    weights = _weights().get(lang)
+    weights = logistic.read(WEIGHTS).get(lang)
     if weights is None:
         return 0.0
-    known = {**case.features, **of_verifier(verified, sibling)}
-    score = weights["constant"] + sum(weights[name] * value for name, value in known.items())
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+    return logistic.chance(weights, {**case.features, **of_verifier(verified, sibling)})
 
 
 # Above where the verifier lies for unrelated questions, so that no other wording counts as one of those.
@@ -152,9 +148,3 @@ def logit(p: float) -> float:
 
 def lang_of(probe: Probe) -> str:
     return language(probe.question)
-
-
-@cache
-def _weights() -> Mapping[str, Mapping[str, float]]:
-    read: dict[str, dict[str, float]] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return read

@@ -8,18 +8,15 @@ One logistic for each language (`followup.json`), fitted by `inference.evaluatio
 one question against the next question of the same conversation.
 """
 
-import json
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from inference.embedding import embed
 from inference.understanding.comparison import overlap_of
 from inference.understanding.language import language
 
-from .evidence import Features
+from . import logistic
+from .logistic import Features
 from .lookup import Candidate
 from .prints import Prints
 from .probe import Probe
@@ -32,13 +29,12 @@ CONSIDERED = 4
 def weigh(probe: Probe, candidate: Candidate) -> float:
     """How likely they ask the same, 0 to 1; 0 while there is no embedder, and in a language that nothing was
     fitted for."""
-    weights = _weights().get(language(probe.question))
+    weights = logistic.read(WEIGHTS).get(language(probe.question))
     resolved = candidate.resolved or candidate.question
     known = features(probe, Stored(candidate.question, resolved, candidate.prints))
     if weights is None or known is None:
         return 0.0
-    score = weights["constant"] + sum(weights[name] * value for name, value in known.items())
-    return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+    return logistic.chance(weights, known)
 
 
 @dataclass(frozen=True)
@@ -64,9 +60,3 @@ def features(asked: Probe | Stored, stored: Probe | Stored) -> Features | None:
         "share": overlap_of(a, b).share,
         "same_intent": float(bool(set(a.intents) & set(b.intents))),
     }
-
-
-@cache
-def _weights() -> Mapping[str, Mapping[str, float]]:
-    read: dict[str, dict[str, float]] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return read

@@ -276,12 +276,10 @@ def weigh(wording: Wording) -> State:
     answer stays rejected."""
     with transaction.atomic():
         current = Wording.objects.select_for_update().get(pk=wording.pk)
-        given = list(counting(current).values_list("source", "verdict", "generation__session"))
-        against = [(source, session) for source, verdict, session in given if verdict == Verdict.DISAGREE]
-        current.agreed = sum(verdict == Verdict.AGREE for _, verdict, _ in given)
-        current.disagreed = len(against)
+        given = _count(current)
         if current.state in (State.ACTIVE, State.SUSPECT) or _was_corrected_away(current, given):
-            current.state = _weighed(current, len({who for source, who in against if source == "correction"}))
+            correctors = {who for s, v, who in given if (s, v) == ("correction", Verdict.DISAGREE)}
+            current.state = _weighed(current, len(correctors))
         try:
             with transaction.atomic():
                 current.save(update_fields=["agreed", "disagreed", "state"])
@@ -437,10 +435,12 @@ def counting(wording: Wording) -> QuerySet[Observation]:
     return verdicts if word is None else verdicts.filter(updated_at__gte=word.updated_at)
 
 
-def _count(wording: Wording) -> None:
-    """Set how many verdicts agree and disagree."""
-    said = list(counting(wording).values_list("verdict", flat=True))
-    wording.agreed, wording.disagreed = said.count(Verdict.AGREE), said.count(Verdict.DISAGREE)
+def _count(wording: Wording) -> list[tuple[str, str, UUID]]:
+    """Set how many verdicts agree and disagree; returns those that count: source, verdict, session."""
+    given = list(counting(wording).values_list("source", "verdict", "generation__session"))
+    verdicts = [verdict for _, verdict, _ in given]
+    wording.agreed, wording.disagreed = verdicts.count(Verdict.AGREE), verdicts.count(Verdict.DISAGREE)
+    return given
 
 
 def _word(wording: Wording) -> Observation | None:

@@ -10,7 +10,7 @@ an entry of its own with its fresh answer, and every third wording is asked.
 import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from inference import embedding
 from inference.cache import consent, decision, evidence, probe
+from inference.cache.logistic import chance
 from inference.cache.lookup import NEAREST, Candidate
 from inference.cache.policy import BUILT_IN, Rules
 from inference.cache.probe import Probe
 from inference.embedding import Vector, Vectors
 from inference.evaluation.cache import NO_ANSWER
 from inference.evaluation.cases import Case
-from inference.evaluation.pair_measures import logistic
+from inference.evaluation.pair_measures import weights_of
 from inference.models import Scope
 from inference.understanding.turns import Turns
 
@@ -180,30 +181,14 @@ def _present(vectors: Vectors | None) -> Vectors:
 def fitted(rows: Sequence[Row]) -> Weights:
     """The weights for these rows, of one language, and the constant. What the verifier says never counts
     against the pair it speaks for: where a fit would have it so, it only vetoes."""
-    names = sorted(rows[0].features)
-    weights = _fitted(rows, names)
-    against = [name for name in evidence.of_verifier(1.0, 1.0) if weights.get(name, 0.0) < 0]
-    if against:
-        weights = _fitted(rows, [name for name in names if name not in against]) | dict.fromkeys(against, 0.0)
-    return weights
+    weights = _fitted(rows)
+    against = {name: 0.0 for name in evidence.of_verifier(1.0, 1.0) if weights.get(name, 0.0) < 0}
+    return _fitted(rows, without=against) | against if against else weights
 
 
-def _fitted(rows: Sequence[Row], names: Sequence[str]) -> Weights:
-    x = _matrix(rows, names)
-    mean, deviation = x.mean(0), x.std(0) + 1e-9
-    found = logistic((x - mean) / deviation, [row.same for row in rows], ridge=_RIDGE)
-    weights = found[:-1] / deviation
-    known = {name: round(float(weight), 3) for name, weight in zip(names, weights, strict=True)}
-    return {"constant": round(float(found[-1] - mean @ weights), 3), **known}
-
-
-def _matrix(rows: Sequence[Row], names: Sequence[str]) -> Floats:
-    return np.array([[row.features[name] for name in names] for row in rows])
-
-
-def _sure(row: Row, weights: Weights) -> float:
-    score = weights["constant"] + sum(weights[name] * value for name, value in row.features.items())
-    return float(1 / (1 + np.exp(-score)))
+def _fitted(rows: Sequence[Row], without: Collection[str] = ()) -> Weights:
+    features = [{name: value for name, value in row.features.items() if name not in without} for row in rows]
+    return weights_of(features, [row.same for row in rows], _RIDGE)
 
 
 @dataclass(frozen=True)
@@ -231,7 +216,7 @@ def answers(rows: Sequence[Row], weights: Weights) -> list[Answered]:
     """For every question the likest case by these weights."""
     best: dict[tuple[str, str], Answered] = {}
     for row in rows:
-        found = Answered(_sure(row, weights), row)
+        found = Answered(chance(weights, row.features), row)
         best[row.question] = max(best.get(row.question, found), found, key=lambda one: one.sure)
     return list(best.values())
 

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.cache import followup, probe
+from inference.cache.logistic import chance
 from inference.evaluation.cases import Case
 from inference.evaluation.fit_evidence import NothingToAsk
 from inference.evaluation.jsonl import Row, read_rows
-from inference.evaluation.pair_measures import logistic
+from inference.evaluation.pair_measures import weights_of
 from inference.models import Scope
 from inference.understanding.language import language
 from inference.understanding.turns import Turn, Turns
@@ -103,13 +104,7 @@ def measured(pairs: Sequence[Pair]) -> list[Measured]:
 
 def fitted(rows: Sequence[Measured]) -> dict[str, float]:
     """The weights for these rows, of one language, and the constant."""
-    names = sorted(rows[0].features)
-    x = np.array([[row.features[name] for name in names] for row in rows])
-    mean, deviation = x.mean(0), x.std(0) + 1e-9
-    found = logistic((x - mean) / deviation, [row.pair.same for row in rows], ridge=_RIDGE)
-    weights = found[:-1] / deviation
-    known = {name: round(float(weight), 3) for name, weight in zip(names, weights, strict=True)}
-    return {"constant": round(float(found[-1] - mean @ weights), 3), **known}
+    return weights_of([row.features for row in rows], [row.pair.same for row in rows], _RIDGE)
 
 
 def crossed(rows: Sequence[Measured]) -> dict[str, str]:
@@ -118,15 +113,10 @@ def crossed(rows: Sequence[Measured]) -> dict[str, str]:
     sure: list[tuple[float, bool]] = []
     for half in (0, 1):
         weights = fitted([row for row in rows if row.half != half])
-        sure += [(_sure(row, weights), row.pair.same) for row in rows if row.half == half]
+        sure += [(chance(weights, row.features), row.pair.same) for row in rows if row.half == half]
     of = f"of {sum(same for _, same in sure)}/{sum(not same for _, same in sure)}"
     figures = {}
     for needed in _ASKED_FOR:
         taken = [same for p, same in sure if p >= needed]
         figures[str(needed)] = f"{sum(taken)}/{len(taken) - sum(taken)} {of}"
     return figures
-
-
-def _sure(row: Measured, weights: dict[str, float]) -> float:
-    score = weights["constant"] + sum(weights[name] * value for name, value in row.features.items())
-    return float(1 / (1 + np.exp(-np.clip(score, -30, 30))))

@@ -1,6 +1,6 @@
 """How well a score tells pairs of the same from pairs of different questions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -52,6 +52,20 @@ def recall_at(values: npt.NDArray[np.float64], truth: npt.NDArray[np.bool_], pre
     ends = np.append(np.diff(values[order]) != 0, True)
     good = ends & (hits / np.arange(1, len(hits) + 1) >= precision)
     return float(hits[good].max() / truth.sum()) if good.any() else 0.0
+
+
+def weights_of(
+    features: Sequence[Mapping[str, float]], same: Sequence[bool], ridge: float
+) -> dict[str, float]:
+    """The weights of a logistic regression by the names of the features, and its `constant`, to three digits.
+    Fitted to features that are brought to one scale first."""
+    names = sorted(features[0])
+    x = np.array([[row[name] for name in names] for row in features])
+    mean, deviation = x.mean(0), x.std(0) + 1e-9
+    found = logistic((x - mean) / deviation, same, ridge=ridge)
+    weights = found[:-1] / deviation
+    known = {name: round(float(weight), 3) for name, weight in zip(names, weights, strict=True)}
+    return {"constant": round(float(found[-1] - mean @ weights), 3), **known}
 
 
 def logistic(

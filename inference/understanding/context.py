@@ -70,6 +70,7 @@ def read_context(
         Turn(role=turn["role"], content="" if at in gone else holds.get(at, turn["content"]))
         for at, turn in enumerate(before)
     ][len(older) :]
+    own = takes_back(turns, len(before))
     dependence, resolved = _read(question, window, said)
     if dependence.dependent and resolver is not None:
         resolved = resolver(question, window) or resolved
@@ -83,8 +84,8 @@ def read_context(
         tuple(before[at]["content"] for at in taken_back),
         tuple(holds.values()),
         frozenset(at - len(older) for at in gone if at >= len(older)),
-        takes_back(turns, len(before)),
-        _entangled(turns, (*gone, *taken_back)),
+        own,
+        own or _shares_words(turns, (*gone, *taken_back)),
     )
 
 
@@ -169,10 +170,10 @@ def _read(question: str, window: Turns, said: Turns) -> tuple[Dependence, str]:
     return Dependence(True, on, chance, _reasons(question, resolved), leans_on), resolved.text
 
 
-def _entangled(turns: Turns, about: Sequence[int]) -> bool:
-    """Does the question take something back itself, or share words with the turns `about` what was?"""
+def _shares_words(turns: Turns, about: Sequence[int]) -> bool:
+    """Does the question share words with the turns `about`?"""
     own = content(turns[-1]["content"])
-    return takes_back(turns, len(turns) - 1) or any(own & content(turns[at]["content"]) for at in about)
+    return any(own & content(turns[at]["content"]) for at in about)
 
 
 def _idle(window: Turns, at: int) -> bool:

@@ -12,7 +12,7 @@ from inference.scopes import for_measuring
 from tests.browser.conftest import NewContext
 from tests.browser.test_accessibility import _FAINT, check
 from tests.browser.troubles import Troubles
-from tests.operators.conftest import ANSWER, SUSPECT, doubted, operator, stored
+from tests.console.conftest import ANSWER, SUSPECT, doubted, operator, stored
 from tests.stack import Stack
 
 LATER = "How long is the warranty of the X400?"
