@@ -11,7 +11,7 @@ from typing import Protocol
 
 import torch
 
-from inference.kv.buffers import BLOCK, Buffer, in_blocks
+from inference.kv.buffers import BLOCK, Buffer, Plug, in_blocks
 from inference.kv.shape import Shape
 
 # Up to this many keys a token's bits are the same however many of them are looked over with it.
@@ -35,6 +35,8 @@ class Span:
     def slab(self) -> int | None:
         """Where others may be that can be attended to together with it; None if it is attended to alone."""
         single = self.end - self.start == 1 and in_blocks(self.total) <= GROUPED_KEYS
+        if self.buffer.plug is not None:
+            return None
         return id(self.buffer.slab) if single else None
 
 
@@ -75,8 +77,15 @@ def readers(spans: Sequence[Span], rows: Rows, later: torch.Tensor) -> list[Read
         if slab is not None and len(together) > 1:
             found.append(_Group(rows, together))
         else:
-            found += [reader for span in together for reader in _pieces(span, rows, later)]
+            for span in together:
+                found += _alone(span, rows, later)
     return found
+
+
+def _alone(span: Span, rows: Rows, later: torch.Tensor) -> list[Reader]:
+    if span.buffer.plug is not None:
+        return [_Plugged(span, span.buffer.plug, rows, later)]
+    return list(_pieces(span, span.buffer.kv, rows, later))
 
 
 def in_order(parts: Sequence[tuple[Buffer, int]]) -> list[Span]:
@@ -90,15 +99,37 @@ def in_order(parts: Sequence[tuple[Buffer, int]]) -> list[Span]:
     return placed
 
 
-def _pieces(span: Span, rows: Rows, later: torch.Tensor) -> Iterator[Reader]:
-    """A reader for the new tokens in each block."""
+def _pieces(span: Span, kv: torch.Tensor, rows: Rows, later: torch.Tensor) -> Iterator[Reader]:
+    """A reader for the new tokens in each block, over `kv` (layers, 2, kv_heads, n, head_dim)."""
     for block in range(span.past // BLOCK * BLOCK, span.total, BLOCK):
         first, last = max(span.past, block), min(span.total, block + BLOCK)
         own = slice(span.start + first - span.past, span.start + last - span.past)
         if last - first == 1:
-            yield _Token(rows, own, span.buffer, first)
+            yield _Token(rows, own, kv, first)
         else:
-            yield _Piece(rows, own, span.buffer, first, later)
+            yield _Piece(rows, own, kv, first, later)
+
+
+class _Plugged:
+    """The new tokens of a sequence that a plug keeps elsewhere."""
+
+    def __init__(self, span: Span, plug: Plug, rows: Rows, later: torch.Tensor) -> None:
+        self._span, self._plug, self._rows, self._later = span, plug, rows, later
+        own = slice(span.start, span.end)
+        self._queries, self._fresh, self._seen = rows.queries(own), rows.fresh(own), rows.seen[own]
+        self._in_buffer = list(_pieces(span, span.buffer.kv, rows, later))
+
+    def attend(self, layer: int) -> None:
+        past, total = self._span.past, self._span.total
+        if self._plug.recalls(layer):
+            self._plug.attend(layer, past, self._queries, self._fresh, self._seen)
+        elif (kv := self._plug.whole(layer, total)) is not None:
+            for piece in _pieces(self._span, kv[None], self._rows, self._later):
+                piece.attend(0)
+            self._span.buffer.kv[layer, :, :, past:total] = kv[:, :, past:total]
+        else:
+            for piece in self._in_buffer:
+                piece.attend(layer)
 
 
 class _Piece:
@@ -108,10 +139,10 @@ class _Piece:
     Rows are filled up to a power of two, since oneDNN keeps code for every size of product it saw: behind up
     to 448 keys, pieces of all lengths took 522 MB, those of six lengths 52."""
 
-    def __init__(self, rows: Rows, own: slice, buffer: Buffer, first: int, later: torch.Tensor) -> None:
+    def __init__(self, rows: Rows, own: slice, kv: torch.Tensor, first: int, later: torch.Tensor) -> None:
         count = own.stop - own.start
         last = first + count
-        held = buffer.kv[:, :, :, : in_blocks(last)]
+        held = kv[:, :, :, : in_blocks(last)]
         self._keys = held[:, 0].transpose(-1, -2).unbind(0)
         self._values = held[:, 1].unbind(0)
         self._room = held[:, :, :, first:last].unbind(0)
@@ -138,8 +169,8 @@ class _Piece:
 class _Token:
     """One token at `place`. In the bits of a _Piece of one, without turning all the keys."""
 
-    def __init__(self, rows: Rows, own: slice, buffer: Buffer, place: int) -> None:
-        held = buffer.kv[:, :, :, : in_blocks(place + 1)]
+    def __init__(self, rows: Rows, own: slice, kv: torch.Tensor, place: int) -> None:
+        held = kv[:, :, :, : in_blocks(place + 1)]
         self._keys, self._values = held[:, 0].unbind(0), held[:, 1].unbind(0)
         self._room = held[:, :, :, place].unbind(0)
         self._fresh = rows.fresh(own)[0]

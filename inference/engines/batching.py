@@ -36,16 +36,24 @@ LOOK_SECONDS = 0.1
 class Job:
     """One answer on its way: `prompt`, and behind it the tokens written so far, computed in `buffer`, which
     may hold the beginning of the prompt already. At most `limit` tokens are written (at least one), none
-    after one of `end_ids`. Read by one thread, with `take`."""
+    after one of `end_ids`. `settle` is called when all of the prompt is read. Read by one thread, with
+    `take`."""
 
     def __init__(
-        self, prompt: Sequence[int], buffer: "Buffer", pick: Pick, limit: int, end_ids: Collection[int]
+        self,
+        prompt: Sequence[int],
+        buffer: "Buffer",
+        pick: Pick,
+        limit: int,
+        end_ids: Collection[int],
+        settle: Callable[[], None] | None = None,
     ) -> None:
         self.prompt = prompt
         self.buffer = buffer
         self._found = buffer.length
         self.closed = False
         self._pick, self._limit, self._end_ids = pick, limit, end_ids
+        self._settle = settle
         self._written: list[int] = []
         self._taken = 0
         self._events: queue.SimpleQueue[int | Reason | EngineFailed] = queue.SimpleQueue()
@@ -97,6 +105,8 @@ class Job:
         """A pass is done; `logits` follow the last token it read."""
         if self.reading:
             return
+        if self._settle is not None and not self._written:
+            self._settle()
         token = self._pick(logits)
         self._written.append(token)
         self._events.put(token)

@@ -164,6 +164,19 @@ class Model:
         returns the logits that follow each part, (parts, vocabulary). `aborted` is asked before every layer;
         raises Aborted when it says so, and IndexError for a token outside the vocabulary or a full buffer.
         Whatever is raised, the buffers hold what they held before."""
+        x, spans = self._through(parts, aborted)
+        last = {id(span.buffer): span.end - 1 for span in spans}
+        ends = [last[id(buffer)] for buffer, _ in parts]
+        ends += [0] * (self._rows(len(ends)) - len(ends))
+        logits = self._logits(self._normed(x[ends], self._norm), len(spans))
+        for span in spans:
+            span.buffer.length = span.total
+        return logits
+
+    def _through(
+        self, parts: Sequence[Part], aborted: Callable[[], bool] | None = None
+    ) -> tuple[torch.Tensor, list[Span]]:
+        """All layers: what is known of each token then, (rows, hidden), and the rows of each sequence."""
         spans = self._spans(parts)
         ids = self._ids(parts, spans)
         filling = self._rows(len(ids)) - len(ids)  # rows of no sequence, which nobody reads
@@ -177,13 +190,14 @@ class Model:
                 raise Aborted
             self._attend(number, layer, x, rows, turn, reading)
             self._think(layer, x)
-        last = {id(span.buffer): span.end - 1 for span in spans}
-        ends = [last[id(buffer)] for buffer, _ in parts]
-        ends += [0] * (self._rows(len(ends)) - len(ends))
-        logits = self._logits(self._normed(x[ends], self._norm), len(spans))
-        for span in spans:
-            span.buffer.length = span.total
-        return logits
+        return x, spans
+
+    @torch.inference_mode()
+    def every(self, buffer: Buffer, tokens: Sequence[int]) -> torch.Tensor:
+        """As `step` of one sequence, but the logits behind each of its tokens, (tokens, vocabulary)."""
+        x, (span,) = self._through([(buffer, tokens)])
+        buffer.length = span.total
+        return self._logits(self._normed(x, self._norm), len(tokens))
 
     def _logits(self, hidden: torch.Tensor, count: int) -> torch.Tensor:
         """Of the first `count` rows. In bf16 a logit of 25 comes in steps of 0.125, and the two likeliest are

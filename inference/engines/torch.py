@@ -5,11 +5,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from inference.engines import weights
 from inference.engines.base import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from inference.kv.buffers import Buffer
     from inference.kv.prefix_store import Lease
+    from inference.kv.recall_policy import RecallPolicy
 
 # Threads that wait for each other must sleep, not spin: with other work on the same two cores spinning wrote
 # 1.8 tokens/s, sleeping 17.6. OpenMP reads this once, when torch is loaded, so it stands here and not there.
@@ -80,7 +81,8 @@ class TorchEngine:
     together, in tokens, under what the model allows: a long prompt takes seconds on a CPU. `kv_budget` bytes
     are for keys and values kept for reuse (0: none are), `kv_limit` for those and the running requests'
     (None: no bound). `kv_cold_int8` keeps what was long unused in int8 before it is evicted, if the model's
-    logits bear it. `batch` answers are computed at once; more wait. Loading takes about 3.5 s; raises
+    logits bear it. `recall` says when long sequences are archived and recalled, and how: see RecallPolicy.of
+    (None: never). `batch` answers are computed at once; more wait. Loading takes about 3.5 s; raises
     EngineUnavailable when there is no model, ValueError for an unknown dtype.
     """
 
@@ -94,6 +96,7 @@ class TorchEngine:
         kv_budget: int = 512 * MIB,
         kv_limit: int | None = None,
         kv_cold_int8: bool = False,
+        recall: Mapping[str, Any] | None = None,
         batch: int = 8,
     ) -> None:
         self._identity = weights.read_identity(model_dir, dtype)
@@ -102,6 +105,7 @@ class TorchEngine:
         from inference.kv.budget import Budget
         from inference.kv.buffers import Buffers, in_blocks
         from inference.kv.prefix_store import PrefixStore
+        from inference.kv.recalls import Recalls
 
         self._forward, self._in_blocks = forward, in_blocks
         self._tokenizer = ChatTokenizer(Path(model_dir))
@@ -120,11 +124,21 @@ class TorchEngine:
             if kv_budget
             else None
         )
+        self._recalls = Recalls(self._recall_policy(recall or {}), self.ledger)
         self._buffers = Buffers(self.ledger, self._model.dtype, self._window, round(kv_budget * WARM_SHARE))
         self._live: dict[str, Buffer] = {}
         self._numbers = itertools.count()
         self._swept_at = time.monotonic()
         self._lock = threading.Lock()
+
+    def _recall_policy(self, options: "Mapping[str, Any]") -> "RecallPolicy":
+        """As the options say, with exact archives where the model doesn't bear int8."""
+        from inference.kv.recall_policy import RecallPolicy
+
+        policy = RecallPolicy.of(options)
+        if policy.on and not policy.how.exact and not self._bears_cold():
+            return replace(policy, how=replace(policy.how, exact=True))
+        return policy
 
     def _bears_cold(self) -> bool:
         """Whether this model says the same behind keys and values that were in int8, after every fourth token
@@ -198,6 +212,7 @@ class TorchEngine:
         }
         if (room := self.ledger.room) is not None:
             report["live_room_bytes"] = room
+        report.update(self._recalls.report())
         if self._store is not None:
             held = self._store.holdings()
             report["sessions_unique_bytes"] = sum(one.unique for one in held)
@@ -270,17 +285,20 @@ class TorchEngine:
     def _tokens(self, run: "_Run") -> Iterator[int]:
         """Every token of the answer, an end-of-turn token included; afterwards `run.reason` says why it
         ended."""
-        sampling = run.request.sampling
+        request, sampling = run.request, run.request.sampling
         limit = min(sampling.max_tokens, self._window - len(run.prompt))
-        with self._buffer(run, len(run.prompt) + limit) as buffer, self._reused(run, buffer):
+        tokens = self._in_blocks(len(run.prompt) + limit)
+        with self._buffer(run, tokens) as buffer, self._reused(run, buffer):
             picker = self._forward.Picker(sampling)
-            job = Job(run.prompt, buffer, picker.pick, limit, self._tokenizer.end_ids)
+            settle = self._recalls.settle(run.name, request.cache_salt, buffer, tokens)
+            job = Job(run.prompt, buffer, picker.pick, limit, self._tokenizer.end_ids, settle)
             try:
-                if not run.request.cancelled():
+                if not request.cancelled():
                     self._batch.submit(job)
                     yield from self._read(run, job, buffer)
             finally:
                 run.in_a_pass = self._batch.close(job)
+                self._recalls.ended(run.name, buffer)
 
     def _read(self, run: "_Run", job: Job, buffer: "Buffer") -> Iterator[int]:
         while True:
@@ -302,9 +320,8 @@ class TorchEngine:
     def _buffer(self, run: "_Run", tokens: int) -> "Iterator[Buffer]":
         """Room for `tokens` tokens, booked while in use. Raises EngineUnavailable, EngineFailed when there
         is none now, or ever."""
-        name = f"{run.request.id}#{next(self._numbers)}"
+        name = run.name = f"{run.request.id}#{next(self._numbers)}"
         scope = run.request.cache_salt
-        tokens = self._in_blocks(tokens)
         self._book(name, run.request, tokens)
         try:
             buffer = self._buffers.take(scope, run.prompt[:-1], tokens)
@@ -366,7 +383,8 @@ class TorchEngine:
         that nobody took yet aren't part of the answer."""
         if self._store is not None and computed >= len(run.prompt):
             known = (run.prompt + run.output)[:computed]
-            self._store.publish(run.request.cache_salt, known, buffer.kv, session)
+            with buffer.guard:
+                self._store.publish(run.request.cache_salt, known, buffer.part, session)
 
     def _sweep(self) -> None:
         now = time.monotonic()
@@ -383,6 +401,7 @@ class _Run:
     fitted: Fitted
     prompt: list[int]
     cached: int = 0
+    name: str = ""
     in_a_pass: bool = False
     output: list[int] = field(default_factory=list)
     text: str = ""

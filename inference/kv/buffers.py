@@ -4,10 +4,11 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import torch
 
+from inference.kv.cold import Cold
 from inference.kv.ledger import Ledger
 from inference.kv.memory import Mapping
 from inference.kv.shape import Shape
@@ -65,18 +66,57 @@ class Slab:
             self._memory.give_back(part)
         self._free.append(slot)
 
+    def give_back(self, layer: int, slot: int, end: int) -> None:
+        """The memory of the first `end` positions of a slot in one layer goes back to the system."""
+        for kind in self.kv[layer, :, slot]:
+            for head in kind:
+                self._memory.give_back(head[:end])
+
+
+class Plug(Protocol):
+    """What keeps most of a sequence elsewhere: see recallable.Recallable."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def in_buffer(self) -> int: ...
+
+    def make_ready(self, total: int) -> None: ...
+
+    def go_on(self, length: int) -> bool: ...
+
+    def part(self, first: int, last: int) -> torch.Tensor | Cold: ...
+
+    def recalls(self, layer: int) -> bool:
+        """Whether `attend` is asked in this layer; otherwise all tokens are attended to."""
+        ...
+
+    def whole(self, layer: int, total: int) -> torch.Tensor | None: ...
+
+    def attend(
+        self, layer: int, place: int, queries: torch.Tensor, fresh: torch.Tensor, seen: torch.Tensor
+    ) -> None:
+        """n new tokens at `place` and on: takes their keys and values `fresh` (n, 2, kv_heads, head_dim) and
+        puts what their `queries` (n, kv_heads, heads for each, head_dim), divided by the root of head_dim,
+        see into `seen` (n, heads * head_dim)."""
+        ...
+
 
 class Buffer:
     """Room for the keys and values of one sequence: `kv` is (layers, 2, kv_heads, capacity, head_dim) with a
     capacity of whole blocks, of which `length` positions are filled. Memory is taken from the system as it
-    fills, and stays taken: `touched` positions have."""
+    fills, and stays taken: `touched` positions have. With a `plug` most of it is
+    kept elsewhere; whoever moves or copies from there holds `guard`."""
 
-    __slots__ = ("__weakref__", "_clean", "kv", "length", "slab", "slot", "touched")
+    __slots__ = ("__weakref__", "_clean", "guard", "kv", "length", "plug", "slab", "slot", "touched")
 
     def __init__(self, slab: Slab, slot: int) -> None:
         self.slab, self.slot = slab, slot
         self.kv = slab.kv[:, :, slot]
         self.length = self.touched = self._clean = 0
+        self.plug: Plug | None = None
+        self.guard = threading.Lock()
         weakref.finalize(self, slab.free_again, slot).atexit = False
 
     @classmethod
@@ -90,18 +130,46 @@ class Buffer:
         return self.kv.shape[3]
 
     def go_on_from(self, length: int) -> None:
-        """The first `length` positions are filled, and what stands behind them is of no use."""
+        """The first `length` positions are filled, and what stands behind them is of no use. One whose plug
+        can't go on from there is empty then."""
+        if self.plug is not None and not self.plug.go_on(length):
+            for layer in range(len(self.kv)):
+                self.release(layer, self.capacity)
+            self.plug, length, self.touched = None, 0, 0
         self.length = self._clean = length
         self.touched = max(self.touched, in_blocks(length))
 
     def make_ready(self, total: int) -> None:
         """For tokens up to `total`: zeros from there to the end of its block, where they are read before
         anything is written. Times 0, what happens to lie there may be no number."""
+        if self.plug is not None:
+            self.plug.make_ready(total)
         end = in_blocks(total)
         if end > self._clean:
-            self.kv[..., total:end, :] = 0
+            if self.plug is None:
+                self.kv[..., total:end, :] = 0
+            else:
+                layers = [layer for layer in range(len(self.kv)) if not self.plug.recalls(layer)]
+                self.kv[layers, ..., total:end, :] = 0
             self._clean = end
             self.touched = max(self.touched, end)
+
+    def release(self, layer: int, end: int) -> None:
+        """The memory of the first `end` positions in one layer goes back to the system."""
+        self.slab.give_back(layer, self.slot, end)
+
+    def part(self, first: int, last: int) -> torch.Tensor | Cold:
+        """The keys and values at positions `first` to `last` (left out), to be copied or kept while `guard`
+        is held."""
+        return self.kv[..., first:last, :] if self.plug is None else self.plug.part(first, last)
+
+    def bytes_of(self, tokens: int) -> int:
+        """What room for `tokens` takes."""
+        layers = self.kv.shape[0]
+        whole = self.kv[..., :1, :].numel() * self.kv.itemsize * tokens
+        if self.plug is None:
+            return whole
+        return whole * self.plug.in_buffer // layers + self.plug.nbytes
 
 
 @dataclass(eq=False, slots=True)
@@ -183,7 +251,7 @@ class Buffers:
         self._book()
 
     def _book(self) -> int:
-        self._ledger.idle = self._ledger.cost(sum(one.buffer.touched for one in self._idle))
+        self._ledger.idle = sum(one.buffer.bytes_of(one.buffer.touched) for one in self._idle)
         return self._ledger.idle
 
 

@@ -1,9 +1,5 @@
-"""Keys and values in half the bytes: for prefixes that nobody asked for lately.
-
-Keys by head and channel, because some channels of a key are ten times as large as others; values by token.
-After KIVI (Liu et al., 2024), with 8 bits instead of 2. What comes back is near what was stored, not equal to
-it, so a model has to pass `stands` first.
-"""
+"""Keys and values in half the bytes: for prefixes that nobody asked for lately, and of contexts that are
+recalled."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -11,10 +7,8 @@ from typing import Self
 
 import torch
 
-# Logits of SmolLM2-135M are off by 0.06 in the mean for being computed in bf16; behind keys and values in
-# int8 they may be off by this much.
-MOST_OFF = 0.25
-LEAST_SAME = 0.95
+from inference.kv import quantize
+from inference.kv.quantize import rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +24,7 @@ class Cold:
     def of(cls, kv: torch.Tensor) -> Self:
         """`kv` is (layers, 2, kv_heads, n, head_dim)."""
         keys, values = kv[:, 0].float(), kv[:, 1].float()
-        return cls(*_rounded(keys, axis=2), *_rounded(values, axis=3))
+        return cls(*rounded(keys, 2, torch.float16), *rounded(values, 3, torch.float16))
 
     @property
     def nbytes(self) -> int:
@@ -54,12 +48,6 @@ class Cold:
         )
 
 
-def _rounded(x: torch.Tensor, axis: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """int8 of `x` and the steps, one for all along `axis`. A step of 0 would divide by it."""
-    steps = (x.abs().amax(axis, keepdim=True) / 127).clamp(min=1e-6).half()
-    return (x / steps.float()).round().clamp(-127, 127).to(torch.int8), steps
-
-
 def cold_bytes(sizes: tuple[int, int, int, int, int]) -> int:
     """Bytes of Cold.of a tensor of `sizes`."""
     layers, _, heads, tokens, size = sizes
@@ -67,12 +55,7 @@ def cold_bytes(sizes: tuple[int, int, int, int, int]) -> int:
 
 
 def stands(kv: torch.Tensor, logits_behind: Callable[[torch.Tensor], torch.Tensor]) -> bool:
-    """Whether a model bears it: `logits_behind` gives (tokens, vocabulary) behind the keys and values it is
-    given, `kv` as computed and `kv` as it comes back. The mean difference must be at most MOST_OFF, and the
-    likeliest token the same in a share of LEAST_SAME."""
+    """Whether a model bears `kv` (layers, 2, kv_heads, n, head_dim) as Cold: see quantize.stands."""
     back = torch.empty_like(kv)
     Cold.of(kv).write(0, kv.shape[3], back)
-    one, other = logits_behind(kv).float(), logits_behind(back).float()
-    off = (one - other).abs().mean().item()
-    same = (one.argmax(-1) == other.argmax(-1)).float().mean().item()
-    return off <= MOST_OFF and same >= LEAST_SAME
+    return quantize.stands(kv, back, logits_behind)

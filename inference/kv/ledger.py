@@ -4,7 +4,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.kv.shape import Shape
 
@@ -132,6 +132,12 @@ class Ledger:
         if self.limit is None:
             return None
         return max(0, self.limit - sum(one.bytes for one in self._live.values()))
+
+    def resize(self, request: str, nbytes: int) -> None:
+        """A request holds `nbytes` now; one that is over holds none."""
+        with self._lock:
+            if (live := self._live.get(request)) is not None:
+                self._live[request] = replace(live, bytes=nbytes)
 
     def close(self, request: str) -> None:
         """A request is over; closing it twice does nothing."""

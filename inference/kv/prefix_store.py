@@ -35,6 +35,10 @@ TOKEN_AXIS = 3
 """Tensors are (layers, 2, kv_heads, tokens, head_dim)."""
 
 
+Part = Callable[[int, int], torch.Tensor | Cold]
+"""Gives the keys and values from one position to another (left out)."""
+
+
 class _Block:
     """One allocation, and the nodes whose tensors lie in it: more than one only after a split."""
 
@@ -173,14 +177,14 @@ class PrefixStore:
 
     # -- writing --
 
-    def publish(self, scope: str, tokens: Sequence[int], kv: torch.Tensor, session: str = "") -> int:
+    def publish(self, scope: str, tokens: Sequence[int], kv: torch.Tensor | Part, session: str = "") -> int:
         """Stores the keys and values of `tokens`, all of them computed: `kv` is (layers, 2, kv_heads, n,
-        head_dim) with n ≥ len(tokens), from position 0. Only what isn't held yet is copied. `session` is now
+        head_dim) with n ≥ len(tokens), from position 0, or gives those between two positions. Only what isn't
+        held yet is copied, and kept in int8 if it is given so. `session` is now
         at the end of this path. Returns how many of the tokens are held afterwards: all, or, when the budget
         can't take the rest, those that were held before. Raises ValueError for a tensor that doesn't fit."""
         whole = tuple(tokens)
-        if kv.shape[TOKEN_AXIS] < len(whole) or kv.shape != self.shape.sizes(kv.shape[TOKEN_AXIS]):
-            raise ValueError(f"keys and values of size {tuple(kv.shape)} for {len(whole)} tokens")
+        part = self._part_of(kv, len(whole)) if isinstance(kv, torch.Tensor) else kv
         with self._lock:
             root = self._roots.setdefault(scope, _Node(()))
             node, held = self._longest(scope, whole)
@@ -192,7 +196,7 @@ class PrefixStore:
             if grows or session:  # otherwise nothing begins or ends in the middle of the node
                 node = self._ending_at(scope, node, held)
             if grows:
-                node = self._grow(scope, node, whole[held:], kv[..., held : len(whole), :])
+                node = self._grow(scope, node, whole[held:], part(held, len(whole)))
                 held = len(whole)
             self.refused += held < len(whole)
             now = self._clock()
@@ -203,13 +207,18 @@ class PrefixStore:
             self._drop_empty(scope)
             return held
 
+    def _part_of(self, kv: torch.Tensor, tokens: int) -> Part:
+        if kv.shape[TOKEN_AXIS] < tokens or kv.shape != self.shape.sizes(kv.shape[TOKEN_AXIS]):
+            raise ValueError(f"keys and values of size {tuple(kv.shape)} for {tokens} tokens")
+        return lambda first, last: kv[..., first:last, :]
+
     def _ending_at(self, scope: str, node: _Node, length: int) -> _Node:
         """The node whose tokens end `length` tokens below the root: `node`, or what splitting it gives."""
         beyond = sum(len(one.tokens) for one in node.path()) - length
         return self._split(scope, node, len(node.tokens) - beyond) if beyond else node
 
-    def _grow(self, scope: str, parent: _Node, tokens: tuple[int, ...], kv: torch.Tensor) -> _Node:
-        leaf = _Node(tokens, parent, packed(kv))
+    def _grow(self, scope: str, parent: _Node, tokens: tuple[int, ...], kv: torch.Tensor | Cold) -> _Node:
+        leaf = _Node(tokens, parent, packed(kv) if isinstance(kv, torch.Tensor) else kv)
         leaf.block = _Block(leaf)
         parent.children[tokens[0]] = leaf
         self._node_count += 1

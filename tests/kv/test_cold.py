@@ -100,3 +100,21 @@ def test_a_model_that_does_not_bear_it_says_so(change: float, holds: bool) -> No
     """One whose logits move with every step of its keys and values."""
     kv = kv_of(30)
     assert stands(kv, lambda given: given[0, 0, 0].float() * change + torch.eye(30, 16)) is holds
+
+
+def test_what_is_given_in_int8_is_kept_so_and_only_what_is_new_is_asked_for() -> None:
+    store, kv = store_of(1000), kv_of(30)
+    asked: list[tuple[int, int]] = []
+
+    def part(first: int, last: int) -> Cold:
+        asked.append((first, last))
+        return Cold.of(kv[..., first:last, :])
+
+    store.publish("s", [*range(20)], kv[..., :20, :])
+    assert store.publish("s", [*range(30)], part, session="a") == 30
+    assert asked == [(20, 30)]
+    assert store.ledger.stored == store.real_bytes() == 20 * PER_TOKEN + cold_bytes(SHAPE.sizes(10))
+    into = torch.empty(SHAPE.sizes(31), dtype=torch.bfloat16)
+    store.acquire("s", [*range(31)], into).release()
+    assert torch.equal(into[..., :20, :], kv[..., :20, :])
+    assert torch.equal(into[..., 20:30, :], back(Cold.of(kv[..., 20:30, :]), 0, 10))

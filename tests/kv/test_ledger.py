@@ -231,3 +231,16 @@ def test_a_warning_comes_before_a_request_does_not_fit(caplog: pytest.LogCapture
         ledger.open("third", "s", "", 20)
     assert (ledger.tight, ledger.refused) == (1, 1)
     assert Ledger(SHAPE).room is None
+
+
+def test_a_request_that_shrinks_leaves_room_for_others() -> None:
+    ledger = Ledger(SHAPE, 10 * SHAPE.bytes_per_token)
+    ledger.open("a", "s", "", 8)
+    with pytest.raises(DoesNotFit):
+        ledger.open("b", "s", "", 4)
+    ledger.resize("a", 3 * SHAPE.bytes_per_token)
+    ledger.open("b", "s", "", 4)
+    assert ledger.live == 7 * SHAPE.bytes_per_token
+    ledger.close("a")
+    ledger.resize("a", 10**6)  # it is over
+    assert ledger.live == 4 * SHAPE.bytes_per_token
