@@ -1,9 +1,10 @@
 """How well dependence is told and dependent questions are written out.
 
-Two kinds of files. Messages (`{"lang", "history", "text", "dependent", "resolved", "same", "different"}`):
-precision, recall and F1 of the verdict, and how often the question as resolved is nearer to one of its `same`
-than to every one of its `different`. Cases (see cases.py): how often the nearest seed, by resolved questions
-alone, is the case's own, and how many hits that would give at a precision of 0.95.
+Two kinds of files. Messages (`{"lang", "history", "text", "dependent"}`, and if known `"resolved"`, `"same"`,
+`"different"`): precision, recall and F1 of the verdict, how often it is sure that a message stands alone, and
+how often the question as resolved is nearer to one of its `same` than to every one of its `different`. Cases
+(see cases.py): how often the nearest seed, by resolved questions alone, is the case's own, and how many hits
+that would give at a precision of 0.95.
 """
 
 import time
@@ -17,7 +18,8 @@ import numpy as np
 from inference.embedding import Embedder
 from inference.evaluation.cases import Case, parse_case
 from inference.evaluation.jsonl import Row, read_rows
-from inference.understanding.context import Context, read_context
+from inference.understanding import standalone
+from inference.understanding.context import Context, careful, read_context
 from inference.understanding.turns import Turn
 
 Progress = Callable[[str, int, int], None]
@@ -55,9 +57,9 @@ def _message(row: Row) -> Message:
         history=tuple(turns),
         text=str(row["text"]),
         dependent=bool(row["dependent"]),
-        resolved=str(row["resolved"]),
-        same=tuple(map(str, row["same"])),
-        different=tuple(map(str, row["different"])),
+        resolved=str(row.get("resolved", row["text"])),
+        same=tuple(map(str, row.get("same", ()))),
+        different=tuple(map(str, row.get("different", ()))),
     )
 
 
@@ -83,11 +85,16 @@ def evaluate_messages(
     messages: Sequence[Message], embedder: Embedder, progress: Progress = _quiet
 ) -> dict[str, Any]:
     """`{"overall": F, "by_lang": {lang: F}, "milliseconds": …}`; F has the binary question's `n`,
-    `precision`, `recall`, `f1`, and `nearest`, the share whose resolved question is nearer to its same than
-    to its different: of all, of the dependent ones, and (`nearest_written`) of the questions as people
-    resolved them."""
+    `precision`, `recall`, `f1`; the share of those that stand alone that are surely seen to (`alone`), and
+    of the dependent ones (`torn_off`); and `nearest`, the share whose resolved question is nearer to its same
+    than to its different: of all that have one, of the dependent ones, and (`nearest_written`) of the
+    questions as people resolved them."""
+    ask = embedder.embed if standalone.knows(embedder.identity) else None
     started = time.perf_counter()
-    read = [read_context([*each.history, {"role": "user", "content": each.text}]) for each in messages]
+    read = [
+        read_context([*each.history, {"role": "user", "content": each.text}], vectors=ask)
+        for each in messages
+    ]
     milliseconds = (time.perf_counter() - started) * 1000 / max(1, len(messages))
     texts = [text for each in messages for text in (each.resolved, *each.same, *each.different)]
     vectors = _embedded([*texts, *(context.resolved for context in read)], embedder, progress)
@@ -105,20 +112,27 @@ def evaluate_messages(
 
 @dataclass(frozen=True)
 class _Judged:
+    """`nearest` and `nearest_written` are None where there is nothing to be near to."""
+
     dependent: bool
     verdict: bool
-    nearest: bool
-    nearest_written: bool
+    alone: bool
+    nearest: bool | None
+    nearest_written: bool | None
 
 
 def _judge(message: Message, context: Context, vectors: dict[str, Any]) -> _Judged:
-    def nearest(text: str) -> bool:
+    def nearest(text: str) -> bool | None:
+        if not message.same:
+            return None
         same = max((float(vectors[text] @ vectors[other]) for other in message.same), default=0.0)
         different = max((float(vectors[text] @ vectors[other]) for other in message.different), default=-1.0)
         return same > different
 
+    found = context.dependence
+    alone = not careful(context).dependence.dependent
     return _Judged(
-        message.dependent, context.dependence.dependent, nearest(context.resolved), nearest(message.resolved)
+        message.dependent, found.dependent, alone, nearest(context.resolved), nearest(message.resolved)
     )
 
 
@@ -129,14 +143,20 @@ def _share(part: int, whole: int) -> float | None:
 def _figures(judged: Sequence[_Judged]) -> dict[str, Any]:
     right = sum(row.dependent and row.verdict for row in judged)
     said, are = sum(row.verdict for row in judged), sum(row.dependent for row in judged)
+    alone = [row.alone for row in judged if not row.dependent]
+    torn_off = [row.alone for row in judged if row.dependent]
+    near = [row for row in judged if row.nearest is not None]
+    leaning = [row for row in near if row.dependent]
     return {
         "n": len(judged),
         "precision": _share(right, said),
         "recall": _share(right, are),
         "f1": _share(2 * right, said + are),
-        "nearest": _share(sum(row.nearest for row in judged), len(judged)),
-        "nearest_dependent": _share(sum(row.nearest and row.dependent for row in judged), are),
-        "nearest_written": _share(sum(row.nearest_written for row in judged), len(judged)),
+        "alone": _share(sum(alone), len(alone)),
+        "torn_off": _share(sum(torn_off), len(torn_off)),
+        "nearest": _share(sum(bool(row.nearest) for row in near), len(near)),
+        "nearest_dependent": _share(sum(bool(row.nearest) for row in leaning), len(leaning)),
+        "nearest_written": _share(sum(bool(row.nearest_written) for row in near), len(near)),
     }
 
 

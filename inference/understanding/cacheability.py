@@ -39,6 +39,7 @@ def _words(*alternatives: str) -> str:
     return rf"\b(?:{'|'.join(alternatives)})\b"
 
 
+_TO_SOMETHING = "(?!(?: \\w+){0,2} to (?!me\\b|us\\b|my\\b|our\\b|here\\b|where\\b))"
 # What changes by the minute or the day, whatever is asked about it.
 _LIVE = _any_of(
     _words("weather", "forecast", "temperature (?:in|outside)", "air quality", "pollen count"),
@@ -79,14 +80,17 @@ _LIVE = _any_of(
         "what (?:time|day|date|year|month) is it",
         "near me",
         "nearby",
-        "closest",
-        "nearest (?!integer|neighbou?r|whole|cent|power|multiple|even|hundred)\\w+",
+        # Of what names what it is near to, the asker is no measure: the planet closest to the Sun.
+        f"closest{_TO_SOMETHING}",
+        f"nearest{_TO_SOMETHING} (?!integer|neighbou?r|whole|cent|power|multiple|even|hundred)\\w+",
     ),
     "今天|今日|今晚|明天|明日|明晚|后天|昨天|昨日|前天|刚刚|此刻|实时|最新|近期|本[周月年季]"
     "|[这上下]个?(?:周|星期|礼拜|月)|今年|明年|去年",
     "天气|气温|下雨|下雪|空气质量|股价|股票|大盘|汇率|金价|油价|房价|币价|行情|新闻|头条|热搜|比分"
     "|谁赢了|路况|堵车|限行",
-    "库存|有货|有没有货|还有票|余票|几点了|今儿|星期几了?$|周几$|几号了?$|附近|离我",
+    "库存|有货|有没有货|还有票|余票|几点了|今儿|星期几了?$|周几$|附近|离我",
+    # A feast has its day by the calendar.
+    "^(?!.*(?:农历|阴历|阳历|公历|节)).*几号了?\\W*$",
 )
 # Prices are live, except what a business charges by its own tariff.
 _PRICE = _any_of(
@@ -189,7 +193,8 @@ _CREATIVE = _any_of(
 # Who asks how such a thing is written wants no new one.
 _METHOD = _any_of(
     r"^\W*how (?:(?:do|can|should|could) (?:i|we|one|people)|to|is|are)\b",
-    "(?:怎么|怎样|如何|咋)(?:写|编|拟|起草|创作)|的(?:格式|写法)",
+    r"^\W*what(?:'s| is| are) (?:an? )?\w+\W*$",
+    "(?:怎么|怎样|如何|咋)[^我你]{0,4}(?:写|编|拟|起草|创作|讲)|的(?:格式|写法)",
 )
 _CHITCHAT = _any_of(
     r"^\W*(?:hi|hello|hey|yo|good (?:morning|afternoon|evening|night)|thanks?(?: you)?(?: (?:so"

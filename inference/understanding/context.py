@@ -14,10 +14,12 @@ from .chitchat import is_chitchat
 from .corrections import corrections, replaced, takes_back, what_holds
 from .dependence import LEANS, Dependence, likelihood, topic_start
 from .folding import fold
+from .grounding import NOTHING, Ground
 from .mentions import title
 from .normalise import normalise
 from .references import references
 from .resolution import Resolved, Resolver, resolve
+from .standalone import Vectors
 from .turns import Turn, Turns
 from .words import content
 
@@ -53,11 +55,14 @@ def read_context(
     exchanges: int = 5,
     resolver: Resolver | None = None,
     misread: Set[int] = frozenset(),
+    vectors: Vectors | None = None,
+    ground: Ground = NOTHING,
 ) -> Context:
     """The context of the last turn, which must be a user's. `exchanges` is how many question-and-answer
     pairs the window holds. `resolver` writes dependent questions out in place of the rules, where an engine
     is strong enough to; what it returns None for, the rules write. The turns of `misread` are no corrections,
-    whatever they look like. Raises ValueError when there is no question."""
+    whatever they look like. `vectors` tell whether a question stands alone where its words don't (see
+    standalone.py); what the `ground` names needs no history. Raises ValueError when there is no question."""
     if not turns or turns[-1]["role"] != "user":
         raise ValueError("The last turn must be the user's question.")
     before = tuple(turns[:-1])
@@ -71,7 +76,10 @@ def read_context(
         for at, turn in enumerate(before)
     ][len(older) :]
     own = takes_back(turns, len(before))
-    dependence, resolved = _read(question, window, said)
+    # Whoever has just put something right goes on with it, unless the words say otherwise.
+    just_corrected = _last_asked(before) in taken_back
+    by = _Reading(None if just_corrected else vectors, ground)
+    dependence, resolved = _read(question, window, said, by)
     if dependence.dependent and resolver is not None:
         resolved = resolver(question, window) or resolved
     return Context(
@@ -89,9 +97,14 @@ def read_context(
     )
 
 
+def _last_asked(before: Turns) -> int:
+    """The person's last turn, -1 for none."""
+    return max((at for at, turn in enumerate(before) if turn["role"] == "user"), default=-1)
+
+
 # A question that is only likely to say all itself is not shared across conversations: of those in doubt, a
 # third turned out to lean on theirs.
-_SURE = 0.9
+_SURE = 0.97
 
 
 def careful(context: Context) -> Context:
@@ -104,6 +117,18 @@ def careful(context: Context) -> Context:
     everything = tuple(range(len(context.window)))
     doubtful = replace(found, dependent=True, confidence=1 - found.confidence, leans_on=everything)
     return replace(context, dependence=doubtful)
+
+
+# Where somebody asked the very same words first thing, that they stand alone is that much surer.
+_LIKELY = 0.7
+
+
+def likely_alone(context: Context) -> bool:
+    """May the question be taken for one that stands alone, if its words are known to?"""
+    found = context.dependence
+    if context.entangled or context.corrections:
+        return False
+    return not found.dependent and found.confidence >= _LIKELY
 
 
 def exact_key(scope_hash: str, context: Context) -> str:
@@ -157,15 +182,23 @@ def _topic(turns: Turns) -> str:
 # --- dependence -------------------------------------------------------------------------------------
 
 
-def _read(question: str, window: Turns, said: Turns) -> tuple[Dependence, str]:
+@dataclass(frozen=True)
+class _Reading:
+    """By what it is told whether a message leans."""
+
+    vectors: Vectors | None
+    ground: Ground
+
+
+def _read(question: str, window: Turns, said: Turns, by: _Reading) -> tuple[Dependence, str]:
     """`said`: the window as it holds now, without the words of what was taken back."""
-    chance = likelihood(question, window)
+    chance = likelihood(question, window, by.vectors, by.ground)
     if chance < LEANS:
         return Dependence(False, None, 1 - chance, ("it says itself what it is about",)), question
     relevant = [at for at in range(len(window)) if said[at]["content"] and not _idle(window, at)]
     resolved = resolve(question, [said[at] for at in relevant])
     turns = tuple(relevant[at] for at in resolved.turns)
-    leans_on = _leaned(question, window, turns)
+    leans_on = _leaned(question, window, turns, by)
     on = turns[0] if turns else (leans_on[-1] if leans_on else None)
     return Dependence(True, on, chance, _reasons(question, resolved), leans_on), resolved.text
 
@@ -182,7 +215,7 @@ def _idle(window: Turns, at: int) -> bool:
     return asked >= 0 and window[asked]["role"] == "user" and is_chitchat(window[asked]["content"])
 
 
-def _leaned(question: str, window: Turns, turns: tuple[int, ...]) -> tuple[int, ...]:
+def _leaned(question: str, window: Turns, turns: tuple[int, ...], by: _Reading) -> tuple[int, ...]:
     """All turns that the meaning of the question may rest on: from the earliest that it points to, or that
     those lean on in turn, to the last; without greetings. A question that names an earlier topic leans on
     that one alone."""
@@ -192,7 +225,7 @@ def _leaned(question: str, window: Turns, turns: tuple[int, ...]) -> tuple[int, 
     back = any(each.kind == "back" for each in references(question))
     latest = asked[-1]
     earliest = min((_asked_at(asked, at) for at in turns), default=latest)
-    first = topic_start(window[: earliest + 1])
+    first = topic_start(window[: earliest + 1], by.vectors, by.ground)
     last = max((_asked_at(asked, at) for at in turns), default=latest) if back else latest
     chosen = {at for at in asked if first <= at <= last}
     return tuple(at for at in range(len(window)) if _asked_at(asked, at) in chosen and not _idle(window, at))

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from . import standalone
+from .grounding import NOTHING, Ground
 from .mentions import mentions, pieces
 from .references import references
 from .script import is_chinese
+from .standalone import Vectors, spoken_of
 from .turns import Role, Turn, Turns
 from .words import (
     CONJUNCTIONS,
@@ -41,15 +44,18 @@ class Dependence:
     leans_on: tuple[int, ...] = ()
 
 
-def features(text: str, history: Turns) -> dict[str, float]:
-    """What the verdict rests on, by name. Values lie between 0 and about 3."""
+def features(text: str, history: Turns, ground: Ground = NOTHING) -> dict[str, float]:
+    """What the verdict rests on, by name. Values lie between 0 and about 3. What the `ground` names needs no
+    history."""
     chinese = is_chinese(text)
     language = "zh" if chinese else "en"
     pointing = references(text)
     own = content(text)
-    before = frozenset().union(*(content(turn["content"]) for turn in history)) if history else frozenset()
+    before = spoken_of(history) - ground.words
     found: dict[str, float] = {}
     for reference in pointing:
+        if reference.kind == "definite" and reference.head in ground.single:
+            continue
         where = ":inside" if reference.inside else ""
         if reference.kind == "definite":
             where += ":known" if reference.head in before else ":new"
@@ -58,7 +64,7 @@ def features(text: str, history: Turns) -> dict[str, float]:
     found["points"] = float(bool(strong))
     known = [each for each in pointing if each.kind != "definite" or each.head in before]
     found["first points"] = float(bool(known) and not known[0].inside)
-    last = content(history[-1]["content"]) | content(history[-2]["content"]) if len(history) > 1 else before
+    last = spoken_of(history[-2:]) - ground.words if len(history) > 1 else before
     found["known"] = len(own & before) / len(own) if own else 0.5
     found["known last"] = len(own & last) / len(own) if own else 0.5
     found["all known"] = float(bool(own) and own <= before)
@@ -148,19 +154,34 @@ def _weights() -> Mapping[str, float]:
     return {name: float(weight) for name, weight in stored["weights"].items()}
 
 
-def likelihood(text: str, history: Turns) -> float:
-    """How likely the message leans on its history, 0 to 1; 0 without one."""
+def likelihood(text: str, history: Turns, vectors: Vectors | None = None, ground: Ground = NOTHING) -> float:
+    """How likely the message leans on its history, 0 to 1; 0 without one. By its words, and where these leave
+    it open, by `vectors`. A message that is about what the `ground` names needs no history for it."""
     if not any(turn["content"].strip() for turn in history):
         return 0.0
-    return _likelihood(text, tuple((turn["role"], turn["content"]) for turn in history))
+    if not ground.names(text, history):
+        ground = NOTHING
+    by_words = _likelihood(text, tuple((turn["role"], turn["content"]) for turn in history), ground)
+    if vectors is None or points(text):
+        return by_words
+    return standalone.likelihood(text, history, by_words, vectors, ground)
+
+
+# What is left out, or compared, is often in the message after all; what is pointed at never is.
+_OPEN_KINDS = frozenset({"definite", "which", "more", "and", "short"})
+
+
+def points(text: str) -> bool:
+    """Does the message point out of itself: "it", "that one", 第二个?"""
+    return any(not each.inside and each.kind not in _OPEN_KINDS for each in references(text))
 
 
 # A conversation asks for its earlier messages again with each new one.
 @lru_cache(maxsize=1024)
-def _likelihood(text: str, said: tuple[tuple[Role, str], ...]) -> float:
+def _likelihood(text: str, said: tuple[tuple[Role, str], ...], ground: Ground) -> float:
     history: list[Turn] = [{"role": role, "content": content} for role, content in said]
     weights = _weights()
-    score = sum(weights.get(name, 0.0) * value for name, value in features(text, history).items())
+    score = sum(weights.get(name, 0.0) * value for name, value in features(text, history, ground).items())
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, score))))
 
 
@@ -168,11 +189,11 @@ LEANS = 0.5
 """At or above this likelihood a message counts as leaning on its history."""
 
 
-def topic_start(history: Turns) -> int:
+def topic_start(history: Turns, vectors: Vectors | None = None, ground: Ground = NOTHING) -> int:
     """The user turn with which the topic of the last one began: back over those that lean on their history.
     0 for an empty history."""
     asked = [at for at, turn in enumerate(history) if turn["role"] == "user"]
     for at in reversed(asked):
-        if likelihood(history[at]["content"], history[:at]) < LEANS:
+        if likelihood(history[at]["content"], history[:at], vectors, ground) < LEANS:
             return at
     return 0

@@ -179,7 +179,16 @@ _GENERAL = re.compile(
 _REASON = re.compile(
     r"\bwhy\b|\bwhat(?:'s| is) wrong\b|\bcauses?\b|为什么|为啥|怎么回事|什么原因", re.IGNORECASE
 )
-_ANY_MINE = re.compile(r"\b(?:my|mine|our|ours)\b|我的|我们的|咱们?的|我家", re.IGNORECASE)
+# What is everybody's: the world, and mankind.
+_EVERYBODYS = (
+    r"(?:own |whole |home )?(?:solar system|galaxy|universe|cosmos|planet|earth|world|globe|sun|star|moon"
+    r"|atmosphere|oceans?|species|ancestors|bodies|brains|senses|calendar|alphabet)\b"
+)
+_EVERYBODYS_ZH = "(?:太阳系|银河系|宇宙|星球|地球|世界|太阳|月球|月亮|大气层|祖先|人体)"
+_ANY_MINE = re.compile(
+    rf"\b(?:my|mine|our(?! {_EVERYBODYS})|ours)\b|我的|(?:我们|咱们?)的(?!{_EVERYBODYS_ZH})|我家",
+    re.IGNORECASE,
+)
 _MY_PAST = re.compile(
     r"\b(?:do|did|have|had|was|am) i (?:have|had|ever|already|still|said?|told|tell|bought|ordered"
     r"|paid)\b(?! to\b)|\bdid i\b"

@@ -47,6 +47,9 @@ SET_PHRASES = _any(
     "|错落|错过|错峰|算不算|算是|打算|预算|计算|不反对|别提多|别的|特别|分别|区别|级别|性别|告别|识别|类别|个别|改天|改善|改进|换季|换句话说|更换|交换"
     "|不在话下|毫不|无非|是不是|对不对|好不好|行不行|能不能|要不要|会不会|可不可以|有没有|可能",
 )
+# Those of them that a message begins with when it goes along: they are read as the yes that they are, unless
+# something is changed or dropped behind them.
+GOES_ALONG = _any(_words(r"no problem|no worries|no big deal"), "没问题|没关系|没事(?!了)|没毛病|没意见")
 QUOTED = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]+`|“[^”]*”|「[^」]*」|『[^』]*』|《[^》]*》|\"[^\"\n]*\"|(?<!\w)'[^'\n]{2,}'(?!\w)",
     re.DOTALL,

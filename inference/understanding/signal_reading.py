@@ -19,6 +19,7 @@ from .signal_cues import (
     CODE,
     CUES,
     DRAFTS,
+    GOES_ALONG,
     GOES_ON,
     LATE_QUESTION,
     NODS,
@@ -93,6 +94,7 @@ _DENIES = re.compile(r"\W*(?:no|nope|not|never)\b|\W*(?:不|没|否)", re.IGNORE
 
 
 # In a request for new work these are what the work is about: "three wrong translations".
+_CHANGING = ("change", "drop", "not_doing", "gone", "wrong", "outright", "fails", "should", "contrast")
 _TOPICAL = frozenset({"wrong", "drop", "dislike", "contrast", "you_did", "said", "gone"})
 
 
@@ -258,6 +260,7 @@ def _read_scene(reading: Reading, history: Turns, answer: str, earlier: list[str
 def _read_form(reading: Reading, text: str, own: str) -> list[Clause]:
     aside = SET_PHRASES.sub(_blank, own)
     reading.note("form set phrase", float(aside != own))
+    aside = _going_along(own, aside)
     lead = SET_PHRASES.search(own)
     reading.note(
         "form set phrase first", float(bool(lead) and not own[: lead.start()].strip()) if lead else 0.0
@@ -292,6 +295,15 @@ def _read_form(reading: Reading, text: str, own: str) -> list[Clause]:
     denies = bool(whole) and not whole[0].asks and bool(CUES["no_start"].search(whole[0].text))
     reading.note("form denies then asks", float(denies and whole[-1].asks))
     return [_as_in(part, whole, works) for part in parts]
+
+
+def _going_along(own: str, aside: str) -> str:
+    """`aside`, with a yes in the place of a set phrase that `own` begins with and that means one."""
+    start = len(own) - len(own.lstrip())
+    lead = GOES_ALONG.match(own, start)
+    if lead is None or any(CUES[name].search(aside, lead.end()) for name in _CHANGING):
+        return aside
+    return aside[:start] + "ok".ljust(lead.end() - start) + aside[lead.end() :]
 
 
 def _as_in(part: Clause, whole: list[Clause], works: list[bool]) -> Clause:

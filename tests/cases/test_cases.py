@@ -189,3 +189,59 @@ def test_traffic_holds_near_misses_and_asks_nothing_under_two_labels(lang: str) 
     texts = [plain(text) for intent in traffic for text in intent["wordings"]]
     texts += [plain(question["question"]) for question in one_offs(lang)]
     assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_dependence_cases_are_pairs_of_one_history(lang: str) -> None:
+    cases = rows(HERE / f"dependence_{lang}.jsonl")
+    by_history: dict[tuple[str, ...], list[bool]] = {}
+    for case in cases:
+        assert case["lang"] == lang and case["text"].strip()
+        assert roles(case["history"]) == alternating(len(case["history"])), case["text"]
+        assert case["history"][-1]["role"] == "assistant"
+        assert case["dependent"] == ("resolved" in case), case["text"]
+        by_history.setdefault(asked(case["history"]), []).append(case["dependent"])
+    assert len({plain(case["text"]) for case in cases}) == len(cases) >= 100
+    assert all(sorted(leans) == [False, True] for leans in by_history.values())
+
+
+def agreement_cases(lang: str) -> list[Row]:
+    return rows(HERE / f"agreement_{lang}.jsonl")
+
+
+LOOK_ALIKES = {"number", "unit", "entity", "polarity", "condition", "order", "date"}
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_agreement_cases_are_well_formed(lang: str) -> None:
+    cases = agreement_cases(lang)
+    assert len({case["id"] for case in cases}) == len(cases) >= 200
+    for case in cases:
+        assert case["lang"] == lang and case["id"].startswith(f"{lang}-"), case["id"]
+        assert case["label"] in {"agree", "disagree"} and case["part"] in {"tune", "measure"}, case["id"]
+        assert all(case[name].strip() for name in ("question", "stored", "fresh")), case["id"]
+        assert case.get("stored_question") != case["question"], case["id"]
+    labels = Counter(case["label"] for case in cases)
+    assert 0.4 <= labels["agree"] / len(cases) <= 0.6
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_agreement_cases_that_disagree_look_more_alike_than_those_that_agree(lang: str) -> None:
+    cases = agreement_cases(lang)
+    look_alikes = [case for case in cases if case["kind"] in LOOK_ALIKES]
+    assert len(look_alikes) >= 100 and {case["kind"] for case in look_alikes} == LOOK_ALIKES
+    alike = {
+        label: mean(overlap(c["stored"], c["fresh"], lang) for c in cases if c["label"] == label)
+        for label in ("agree", "disagree")
+    }
+    assert alike["disagree"] > alike["agree"] + 0.2
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_no_question_of_agreement_cases_is_in_both_parts(lang: str) -> None:
+    parts: dict[str, set[str]] = {"tune": set(), "measure": set()}
+    for case in agreement_cases(lang):
+        parts[case["part"]] |= {plain(case["question"]), plain(case.get("stored_question") or "")}
+    assert parts["tune"] & parts["measure"] <= {""}
+    sizes = Counter(case["part"] for case in agreement_cases(lang))
+    assert min(sizes.values()) >= 100

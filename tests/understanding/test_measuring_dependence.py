@@ -51,6 +51,8 @@ def test_messages(tmp_path: Path) -> None:
         "precision": 1.0,
         "recall": 1.0,
         "f1": 1.0,
+        "alone": 1.0,
+        "torn_off": 0.0,
         "nearest": 1.0,
         "nearest_dependent": 1.0,
         "nearest_written": 1.0,

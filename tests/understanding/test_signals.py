@@ -48,6 +48,11 @@ SIGNALS = [
     (CAKE_ZH, "有四个人来不了，现在就我们俩"),
     (CAKE_ZH, "客人都吃素"),
     (CAKE_ZH, "今早烤箱坏了"),
+    # Beginning with what goes along, and then changing something.
+    (TICKET, "No problem, make it Tuesday then."),
+    (CAKE, "No worries, let's make it gluten-free instead."),
+    (TICKET_ZH, "没关系，那就改到周五吧。"),
+    (CAKE_ZH, "没事，我自己做，不做蛋糕了。"),
 ]
 LOOKALIKES = [
     (TICKET, "not bad at all, thanks!"),
@@ -70,6 +75,9 @@ LOOKALIKES = [
     (CAKE_ZH, "糖霜呢"),
     (CAKE_ZH, "再给我一个带苹果的做法"),
     (CAKE_ZH, "JavaScript里 != 是什么意思"),
+    (CAKE, "No problem, I have eggs."),
+    (CAKE, "No worries, we have flour."),
+    (CAKE_ZH, "没问题，家里有鸡蛋。"),
 ]
 
 
