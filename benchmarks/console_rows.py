@@ -17,7 +17,7 @@ from benchmarks.lookup_questions import question
 from cacheadmin import tallies
 from inference import scopes
 from inference.cache import lifecycle, probe
-from inference.models import Decision, Entry, Generation, Scope, Session, Wording
+from inference.models import DataSource, Decision, Entry, Generation, Scope, Session, Wording
 
 _REAL = 200
 _DAYS = 30
@@ -29,6 +29,8 @@ class Filled:
     scopes: list[Scope]
     entries: list[uuid.UUID]
     suspects: list[uuid.UUID]
+    sources: list[int]
+    sessions: list[uuid.UUID]
 
     def pages(self) -> dict[str, list[str]]:
         """Addresses by what is measured with them."""
@@ -41,7 +43,9 @@ class Filled:
             "overview, an hour": _of("console", range="1h"),
             "overview, a day": _of("console", range="24h"),
             "overview, 7 days": _of("console", range="7d"),
+            "overview, 30 days": _of("console", range="30d"),
             "overview, a scope": _of("console", range="24h", scope=scope),
+            "overview, a scope and a class": _of("console", range="30d", scope=scope, **{"class": "fact"}),
             "entries": _of("console_entries"),
             "entries, rare text": [_of("console_entries", q=f"form {n}")[0] for n in numbers],
             "entries, frequent text": _of("console_entries", q="How do I") + _of("console_entries", q="in"),
@@ -56,6 +60,14 @@ class Filled:
             "an entry": [reverse("console_entry", args=[one]) for one in some],
             "queue": _of("console_review"),
             "a pairing": [reverse("console_pairing", args=[one]) for one in doubtful],
+            "versions": _of("console_versions"),
+            "flush": _of("console_flush"),
+            "flush, counted": _of("console_flush", content_class="code"),
+            "sources": _of("console_sources") + _of("console_sources", q="doc-7"),
+            "a source": [reverse("console_source", args=[one]) for one in self.sources[:20]],
+            "sessions": _of("console_sessions") + _of("console_sessions", **{"is": "ended"}),
+            "a session": [reverse("console_session", args=[one]) for one in self.sessions[:20]],
+            "ledger": _of("console_ledger"),
             "audit": _of("console_audit"),
             "health": _of("console_health"),
         }
@@ -83,12 +95,60 @@ def fill(entries: int, decisions: int) -> Filled:
         generation=generation, layer="semantic", outcome="miss", reason="nothing like it", milliseconds=4.0
     )
     _multiply(entries, decisions, generation)
+    _surround(entries)
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE inference_entry, inference_wording, inference_generation, inference_decision")
+        cursor.execute("ANALYZE")
     tallies.count_hours()
     known = Entry.objects.order_by("-hits").values_list("pk", flat=True)[:10]
     suspects = Wording.objects.filter(state="suspect").values_list("pk", flat=True)[:200]
-    return Filled(owners, [*known, *(wording.entry_id for wording in real)], list(suspects))
+    return Filled(
+        owners,
+        [*known, *(wording.entry_id for wording in real)],
+        list(suspects),
+        list(DataSource.objects.values_list("pk", flat=True)[:20]),
+        # The one that all questions were asked in first: no conversation has nearly as many.
+        [session.pk, *Session.objects.order_by("-last_active").values_list("pk", flat=True)[:19]],
+    )
+
+
+def _surround(entries: int) -> None:
+    """What else the pages read: a conversation for every second entry, a source for every hundredth,
+    verdicts, and a month of samples."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+                INSERT INTO inference_session (id, epoch, topic, last_active, ended_at)
+                SELECT gen_random_uuid(), n % 3, 'Topic ' || n, now() - random() * interval '{_DAYS} days',
+                    CASE WHEN n % 2 = 0 THEN now() END
+                FROM generate_series(1, {entries // 2}) AS n
+            """
+        )
+        cursor.execute(
+            f"""
+                INSERT INTO inference_datasource (key, version, changes)
+                SELECT 'doc-' || n, '', 1 FROM generate_series(0, {entries // 100 - 1}) AS n
+            """
+        )
+        cursor.execute(
+            f"""
+                INSERT INTO inference_entrysource (entry_id, source_key, version)
+                SELECT id, 'doc-' || n % {max(1, entries // 100)}, '' FROM made
+            """
+        )
+        cursor.execute(
+            """
+                INSERT INTO inference_observation (generation_id, verdict, source, created_at, updated_at)
+                SELECT id, CASE WHEN n % 50 = 0 THEN 'disagree' ELSE 'agree' END, 'user', at, at
+                FROM asked WHERE n % 40 = 0
+            """
+        )
+        cursor.execute(
+            f"""
+                INSERT INTO cacheadmin_loadsample (at, waiting, suspects, kv_bytes, kv_limit)
+                SELECT now() - n * interval '1 minute', n % 7, n % 90, n * 1000, 1000000000
+                FROM generate_series(1, {_DAYS * 24 * 60}) AS n
+            """
+        )
 
 
 def _real(scope: Scope, session: Session, at: int) -> Wording:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol
 
 from benchmarks.mixed_questions import Intent, intents, one_offs
 from inference.engines.openai import estimate
@@ -58,8 +58,15 @@ class Answers:
         return any(one is self._after[intent.label] for one, _ in before)
 
 
+class Knows(Protocol):
+    """What gives answers."""
+
+    def to(self, messages: Sequence[Message]) -> str: ...
+
+
 class _Handler(BaseHTTPRequestHandler):
-    answers: Answers
+    answers: Knows
+    pace: float
     protocol_version = "HTTP/1.0"
 
     def do_GET(self) -> None:
@@ -74,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        for event in _events(text, asked["messages"]):
+        for event in _events(text, asked["messages"], self.pace):
             self.wfile.write(f"data: {event}\n\n".encode())
             self.wfile.flush()
 
@@ -90,13 +97,13 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _events(text: str, messages: list[Any]) -> Iterator[str]:
-    time.sleep(FIRST_SECONDS)
+def _events(text: str, messages: list[Any], pace: float) -> Iterator[str]:
+    time.sleep(FIRST_SECONDS * pace)
     tokens = estimate([{"role": "assistant", "content": text}])
     size = -(-len(text) // tokens)
     for at in range(0, len(text), size):
         yield json.dumps({"choices": [{"index": 0, "delta": {"content": text[at : at + size]}}]})
-        time.sleep(TOKEN_SECONDS)
+        time.sleep(TOKEN_SECONDS * pace)
     yield json.dumps({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     usage = {"prompt_tokens": estimate(messages), "completion_tokens": tokens}
     yield json.dumps({"choices": [], "usage": usage})
@@ -104,9 +111,10 @@ def _events(text: str, messages: list[Any]) -> Iterator[str]:
 
 
 @contextmanager
-def serving() -> Iterator[dict[str, str]]:
-    """The settings of a stack that is to be answered by it."""
-    handler = type("Handler", (_Handler,), {"answers": Answers()})
+def serving(answers: Knows | None = None, pace: float = 1.0) -> Iterator[dict[str, str]]:
+    """The settings of a stack that is to be answered by it: from the traffic's answers, or from others, in
+    `pace` times its time (0: at once)."""
+    handler = type("Handler", (_Handler,), {"answers": answers or Answers(), "pace": pace})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -11,13 +11,15 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
+from django.conf import settings
 from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, connection
 from django.db.models import Q
 from django.utils import timezone
 
-from . import metrics, workers
+from . import metrics, premises, scopes, workers
 from .ending import Ending
 from .models import OPEN, Generation, ServedBy, Status
+from .premises import Premises
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -43,25 +45,32 @@ def persist(write: Callable[[], T]) -> T:
 
 # One round trip where the ORM needs two: claim the row and read it.
 _CLAIM = """
-    UPDATE inference_generation SET status = %s, claimed_by = %s, heartbeat_at = %s
-    WHERE id = %s AND status = %s AND looked_up = %s RETURNING *
+    UPDATE inference_generation g SET status = %(running)s, claimed_by = %(name)s, heartbeat_at = %(now)s
+    WHERE id = %(id)s AND status = %(pending)s AND looked_up = %(looked_up)s RETURNING g.*
 """
+_CLAIM_AND_READ = f"{_CLAIM}, {premises.COLUMN}::text AS premises_read"
 
 
-def _claim(generation_id: UUID | str, *, looked_up: bool) -> Generation | None:
-    values = (workers.name(), timezone.now(), generation_id)
-    claimed = Generation.objects.raw(_CLAIM, [Status.RUNNING, *values, Status.PENDING, looked_up])
+def _claim(statement: str, generation_id: UUID | str, **values: object) -> Generation | None:
+    whose = {"name": workers.name(), "now": timezone.now(), "id": generation_id}
+    states = {"running": Status.RUNNING, "pending": Status.PENDING}
+    claimed = Generation.objects.raw(statement, {**whose, **states, **values})
     return next(iter(claimed), None)
 
 
 def for_lookup(generation_id: UUID | str) -> Generation | None:
-    """Claim a new generation; None when someone else has it or it is over."""
-    return persist(lambda: _claim(generation_id, looked_up=False))
+    """Claim a new generation, and read what it is to be answered on (its `premises`); None when someone else
+    has it or it is over."""
+    looked_for = {"app": settings.APP_NAME, "guess": scopes.last()}
+    claimed = persist(lambda: _claim(_CLAIM_AND_READ, generation_id, looked_up=False, **looked_for))
+    if claimed is not None:
+        claimed.premises = Premises.from_json(getattr(claimed, "premises_read"))  # noqa: B009
+    return claimed
 
 
 def for_engine(generation_id: UUID | str) -> Generation | None:
     """Claim a generation that the cache could not answer."""
-    return persist(lambda: _claim(generation_id, looked_up=True))
+    return persist(lambda: _claim(_CLAIM, generation_id, looked_up=True))
 
 
 def _mine(generation: Generation) -> Any:
@@ -149,11 +158,21 @@ def finish(generation: Generation, status: Status) -> bool:
     generation.finished_at = timezone.now()
     ended = persist(lambda: _write_outcome_at_last(generation))
     if ended:
+        log.info(
+            "answered",
+            generation=str(generation.pk),
+            status=str(status),
+            served_by=str(generation.served_by),
+            milliseconds=generation.total_ms,
+        )
         metrics.ANSWERS.labels(served_by=generation.served_by or "none", status=status).inc()
         if generation.first_token_ms is not None:
             metrics.FIRST_TOKEN.labels(served_by=generation.served_by).observe(
                 generation.first_token_ms / 1000
             )
+        if generation.prompt_tokens:
+            tokens = (generation.prompt_tokens, generation.cached_tokens, generation.completion_tokens)
+            metrics.computed(*tokens)
     return ended
 
 
@@ -210,6 +229,7 @@ def finish_followers(leader: Generation, first_token_at: Any) -> list[UUID]:
         )
         if changed:
             metrics.ANSWERS.labels(served_by=ServedBy.COALESCED, status=Status.COMPLETE).inc()
+            metrics.FIRST_TOKEN.labels(served_by=ServedBy.COALESCED).observe(waited / 1000)
             finished.append(follower.pk)
     return finished
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from inference.cache import coalesce
 from inference.engines.base import Finished, Request, Sampling
 
-from . import claims, prompting, scopes, sources, stream, workers
+from . import claims, prompting, scopes, sources, stream, trail, workers
 from .engine import engine
 from .models import Generation, Scope
 
@@ -56,25 +56,37 @@ def run_engine(generation: Generation) -> Run:
     request = Request(
         id=str(generation.pk),
         turns=prompt.turns,
-        sampling=_sampling(generation.scope),
+        sampling=sampling(generation.scope),
         cancelled=pulse.beat,
         cache_salt=generation.scope.hash if generation.scope else "",
         session=str(generation.session_id or ""),
     )
-    for event in engine().stream(request):
-        if isinstance(event, Finished):
-            run.finished = event
-            continue
-        if run.first_token_at is None:
-            run.first_token_at = timezone.now()
-            generation.first_token_ms = claims.milliseconds_since(generation)
-        run.writer.append([event.text.replace("\x00", "")], run.followers)  # Postgres stores no NUL
+    with trail.stage("engine", generation.pk):
+        _write(generation, run, request)
     run.stopped_at = stream.stop_requested(generation.pk)
     run.in_scope = prompt.in_scope and scopes.is_answered_by(generation.scope, engine().identity())
     return run
 
 
-def _sampling(scope: Scope | None) -> Sampling:
+def _write(generation: Generation, run: Run, request: Request) -> None:
+    """Let the engine write, and pass on what it writes."""
+    for event in engine().stream(request):
+        if isinstance(event, Finished):
+            run.finished = event
+            trail.note(
+                prompt_tokens=event.prompt_tokens,
+                cached_tokens=event.cached_tokens,
+                completion_tokens=event.completion_tokens,
+            )
+            continue
+        if run.first_token_at is None:
+            run.first_token_at = timezone.now()
+            generation.first_token_ms = claims.milliseconds_since(generation)
+        run.writer.append([event.text.replace("\x00", "")], run.followers)  # Postgres stores no NUL
+
+
+def sampling(scope: Scope | None) -> Sampling:
+    """How answers of this scope are written."""
     chosen = scope.sampling if scope else {}
     return Sampling(
         temperature=chosen.get("temperature", settings.TEMPERATURE),

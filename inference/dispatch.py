@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from config.celery import app
 
-from . import affinity, metrics, workers
+from . import affinity, metrics, trail, workers
 from .models import Generation, Status
 
 log = structlog.get_logger(__name__)
@@ -34,6 +34,7 @@ def _send(
     countdown: float | None,
     *args: object,
     priority: int | None = None,
+    headers: trail.Headers | None = None,
 ) -> None:
     """A broker that can't be reached is no error here: the generation stays pending in the database and
     the reaper sends it again."""
@@ -44,6 +45,7 @@ def _send(
             queue=queue,
             countdown=countdown,
             priority=priority,
+            headers=headers or trail.headers(subject),
             retry=False,
             ignore_result=True,
         )
@@ -52,8 +54,9 @@ def _send(
         metrics.STAGE_ERRORS.labels(stage="dispatch").inc()
 
 
-def answer(generation: UUID) -> None:
-    _send("answer", generation, "answer", None)
+def answer(generation: UUID, headers: trail.Headers | None = None) -> None:
+    """`headers`: of the trail, where it began before now."""
+    _send("answer", generation, "answer", None, headers=headers)
 
 
 def check_follower(generation: UUID, position: str, seconds: float) -> None:
@@ -73,6 +76,11 @@ def summarise(summary: int) -> None:
     _send("summarise", summary, SHARED, None, priority=_LAST)
 
 
+def observe(check: int) -> None:
+    """Should this be lost, it is sent again when nobody waits."""
+    _send("observe", check, SHARED, None, priority=_LAST)
+
+
 def is_full() -> bool:
     """Has every worker as many questions before it as its queue may hold? Raises redis.RedisError."""
     waiting = _waiting()
@@ -83,6 +91,12 @@ def is_full() -> bool:
 def is_anyone_waiting() -> bool:
     """Does any question wait for an engine?"""
     return _waiting().total() > 0
+
+
+def written_here() -> int:
+    """How many answers that people wait for this process is writing."""
+    running = Generation.objects.filter(status=Status.RUNNING, looked_up=True)
+    return running.filter(claimed_by__startswith=f"{workers.process()}:").count()
 
 
 def _assign(generation: UUID) -> str | None:

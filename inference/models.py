@@ -1,7 +1,7 @@
 """The answers being produced, and (from `inference.cache.models`) what the cache remembers of them."""
 
 import uuid
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,6 +10,7 @@ from django.db.models import Q
 from inference.cache.models import (
     DETECTED,
     Cause,
+    Check,
     ConfusablePair,
     DataSource,
     Decision,
@@ -31,9 +32,13 @@ from inference.cache.models import (
     Wording,
 )
 
+if TYPE_CHECKING:
+    from .premises import Premises
+
 __all__ = [
     "DETECTED",
     "Cause",
+    "Check",
     "ConfusablePair",
     "DataSource",
     "Decision",
@@ -155,6 +160,9 @@ class Generation(models.Model):
     heartbeat_at = models.DateTimeField(auto_now_add=True)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+
+    # No column: what it was found to be answered on, by the worker that claimed it.
+    premises: "Premises | None" = None
 
     class Meta:
         indexes: ClassVar = [

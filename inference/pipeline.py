@@ -9,7 +9,18 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError
 
-from inference.cache import coalesce, decision, invalidation, learning, lifecycle, probe, refresh, reuse
+from inference.cache import (
+    behaviour,
+    books,
+    coalesce,
+    decision,
+    gray,
+    invalidation,
+    learning,
+    probe,
+    refresh,
+    reuse,
+)
 from inference.cache.decision import Decided
 from inference.cache.lookup import Found
 from inference.cache.probe import Probe
@@ -19,10 +30,23 @@ from inference.understanding.cacheability import Cacheability
 from inference.understanding.normalise import normalise
 from inference.understanding.turns import Turn
 
-from . import claims, compute, dispatch, metrics, scopes, stopping, stream, summaries, versions, workers
+from . import (
+    claims,
+    compute,
+    dispatch,
+    metrics,
+    premises,
+    scopes,
+    stopping,
+    stream,
+    summaries,
+    versions,
+    workers,
+)
 from .ending import Ending, Invalidated
 from .history import born_wordings, model_view
 from .models import OPEN, Generation, Outcome, Reuse, Scope, ServedBy, Status, Wording
+from .premises import Premises
 
 log = structlog.get_logger(__name__)
 
@@ -39,10 +63,11 @@ def answer(generation_id: str) -> None:
         decided = _look_up(generation, question)
         if decided.served is None:
             _to_engine(generation, question.cacheability)
-        elif _is_to_rewrite(generation, decided.served, question.cacheability):
+        elif _is_to_rewrite(generation, decided, question.cacheability):
             _rewrite(generation, question, decided, decided.served)
         else:
             _serve(generation, question, decided, decided.served)
+        _hear(generation, question.probe)
     except EngineUnavailable as error:
         log.warning("engine_unavailable", generation=generation_id, error=str(error))
         _fail(generation, "engine_unavailable")
@@ -81,14 +106,21 @@ def _heed(generation: Generation) -> bool:
     """Before anything is looked up: does this message take back what was said, or one before it that no
     worker has come to yet? False when that could not be noted: then nothing stored is safe to serve."""
     try:
-        for earlier in _not_heeded(generation):
-            _take_back(earlier)
+        if _premises(generation).unheeded:
+            for earlier in _not_heeded(generation):
+                _take_back(earlier)
+            generation.premises = None  # that may have taken a while
         _take_back(generation)
     except DatabaseError as error:
         log.warning("correction_not_noted", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="signals").inc()
         return False
     return True
+
+
+def _premises(generation: Generation) -> Premises:
+    """What it is answered on: as read when it was claimed, or now."""
+    return generation.premises or premises.now(generation, settings.APP_NAME, scopes.last())
 
 
 def _not_heeded(generation: Generation) -> list[Generation]:
@@ -108,8 +140,8 @@ def _take_back(generation: Generation) -> None:
         return
     answers, judged = _answers_taken_back(generation)
     done = invalidation.corrected(generation, signal, answers, judged)
+    generation.premises = None
     stream.tell(generation.pk, Invalidated(done.cause, done.entries))
-    metrics.INVALIDATIONS.labels(cause=done.cause).inc()
 
 
 def _answers_taken_back(generation: Generation) -> tuple[list[UUID], UUID | None]:
@@ -131,7 +163,7 @@ class _Question:
 
 
 def _understand(generation: Generation, heeded: bool = True) -> _Question:
-    generation.scope = scopes.current(generation.sources)
+    generation.scope = scopes.current(generation.sources, _premises(generation))
     read = _read(generation, generation.scope)
     generation.canonical_question = normalise(read.question)
     generation.exact_key = read.exact_key
@@ -148,7 +180,7 @@ def _read(generation: Generation, scope: Scope) -> Probe:
 def _misread(generation: Generation) -> frozenset[int]:
     """The turns whose messages were taken for corrections, and the person said that they are none."""
     turns: list[Turn] = generation.question["turns"][:-1]
-    said = invalidation.misread_in(generation.session_id) if turns else set()
+    said = _premises(generation).misread if turns else ()
     return frozenset(at for at, turn in enumerate(turns) if turn["content"] in said)
 
 
@@ -157,6 +189,7 @@ def _look_up(generation: Generation, question: _Question) -> Decided:
     started = time.perf_counter()
     bypass = _bypass(question)
     decided = Decided(Outcome.BYPASS, "exact", bypass) if bypass else decision.decide(question.probe)
+    decided = reuse.withheld(decided)
     generation.lookup_ms = round((time.perf_counter() - started) * 1000, 2)
     if not decided.served:
         decision.record(generation, decided, generation.lookup_ms)
@@ -199,10 +232,12 @@ def _serve(generation: Generation, question: _Question, decided: Decided, found:
         _summarise(generation)
 
 
-def _is_to_rewrite(generation: Generation, found: Found, cacheability: Cacheability) -> bool:
+def _is_to_rewrite(generation: Generation, decided: Decided, cacheability: Cacheability) -> bool:
     """Is the stored answer only what the model answers from, in words that fit this wording? Asked in the
     words that the answer was given to, it fits as it is."""
-    if reuse.grade(cacheability.content_class) != Reuse.REWRITE:
+    found = decided.served
+    graded = reuse.grade(cacheability.content_class) == Reuse.REWRITE or reuse.is_rewritten(decided)
+    if found is None or not graded:
         return False
     born = born_wordings([found.entry]).get(found.entry)
     return born is None or normalise(born.question) != generation.canonical_question
@@ -218,14 +253,25 @@ def _rewrite(generation: Generation, question: _Question, decided: Decided, foun
 
 
 def _keep_books(generation: Generation, question: _Question, decided: Decided, found: Found) -> None:
+    books.enter(generation, decided, found, question.cacheability.ttl)
+    exact, pairing = decided.layer == "exact", None
     try:
-        lifecycle.serve(found.wording, found.entry, question.cacheability.ttl)
-        if decided.layer != "exact":
-            learning.note(question.probe, generation, found, question.cacheability.shareable)
+        if not exact:
+            pairing = learning.note(question.probe, generation, found, question.cacheability.shareable)
+        if exact or pairing is not None:
+            gray.watch(generation, pairing, found)
     except DatabaseError as error:
-        log.warning("hit_not_counted", generation=str(generation.pk), error=str(error).strip())
+        log.warning("pairing_not_noted", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="books").inc()
-    decision.record(generation, decided, generation.lookup_ms or 0.0)
+
+
+def _hear(generation: Generation, question: Probe) -> None:
+    """What this message says of the answers before it. Nobody waits for that."""
+    try:
+        behaviour.hear(question, generation)
+    except DatabaseError as error:
+        log.warning("behaviour_not_noted", generation=str(generation.pk), error=str(error).strip())
+        metrics.STAGE_ERRORS.labels(stage="behaviour").inc()
 
 
 def _pieces(text: str, size: int = 48) -> list[str]:
@@ -348,7 +394,12 @@ def _summarise(generation: Generation) -> None:
         metrics.STAGE_ERRORS.labels(stage="summary").inc()
 
 
+_STAGES = {"busy": "queue", "engine_unavailable": "engine", "engine_failed": "engine"}
+
+
 def _fail(generation: Generation, code: str) -> None:
+    stage = _STAGES.get(code) or ("generate" if generation.looked_up else "answer")
+    metrics.STAGE_ERRORS.labels(stage=stage).inc()
     generation.text = stream.text_until(generation.pk) or generation.text
     if claims.fail(generation, code):
         stream.end(generation.pk, generation.text)

@@ -7,6 +7,7 @@ spacing, and their weights.
 
 import ast
 import hashlib
+import threading
 from functools import cache
 from pathlib import Path
 
@@ -16,10 +17,15 @@ _ROOM = Path(__file__).parent
 _RULES = ("understanding/*", "cache/probe.py", "cache/prints.py")
 
 
+# In two threads at a time Python 3.11 loses count of how deep it parses, and fails.
+_PARSING = threading.Lock()
+
+
 @cache
 def version() -> str:
     """Read from this process's own files once (0.3 s)."""
-    return f"fingerprint-{fingerprint.VERSION} signals-{signals.VERSION} rules-{digest(_ROOM)[:16]}"
+    with _PARSING:
+        return f"fingerprint-{fingerprint.VERSION} signals-{signals.VERSION} rules-{digest(_ROOM)[:16]}"
 
 
 def digest(room: Path) -> str:

@@ -15,6 +15,7 @@ from . import embedding, knowledge, rules, versions
 from .cache.provenance import named
 from .engine import options
 from .models import Scope
+from .premises import Premises
 
 # What a column of Scope takes; the hash is over the whole.
 _COLUMN = 200
@@ -34,10 +35,28 @@ def for_measuring(app: str) -> Scope:
     )
 
 
-def current(sources: Sequence[dict[str, Any]] = ()) -> Scope:
-    """The scope of a question asked now that names these `sources` (as Generation keeps them). Raises
-    EngineUnavailable when there is no model to name, or no knowledge to read."""
-    parts = _parts(sources)
+_last: Scope | None = None  # never used unless its row was found there, under its id, for this very question
+
+
+def last() -> str:
+    """The hash of the scope that this process asked in last; "" before the first."""
+    return _last.hash if _last else ""
+
+
+def current(sources: Sequence[dict[str, Any]] = (), found: Premises | None = None) -> Scope:
+    """The scope of a question asked now that names these `sources` (as Generation keeps them); `found` are
+    its premises, where they were read already. Raises EngineUnavailable when there is no model to name, or no
+    knowledge to read."""
+    global _last
+    parts = _parts(sources, versions.active() if found is None else versions.by(found.version))
+    known = _last
+    if known and found and found.scope == known.pk and known.hash == _digest(parts):
+        return known
+    _last = _stored(parts)
+    return _last
+
+
+def _stored(parts: dict[str, Any]) -> Scope:
     digest = _digest(parts)
     # Asked each time: a row remembered by a process may have been flushed, or restored otherwise.
     for scope in Scope.objects.raw("SELECT * FROM inference_scope WHERE hash = %s", [digest]):
@@ -52,7 +71,7 @@ def is_current(scope: Scope | None, sources: Sequence[dict[str, Any]] = ()) -> b
     """Would this process ask in `scope` now? Not after the version was bumped, and not where another release
     or another configuration of ours understood the question."""
     try:
-        return scope is not None and _digest(_parts(sources)) == scope.hash
+        return scope is not None and _digest(_parts(sources, versions.active())) == scope.hash
     except EngineUnavailable:
         return False
 
@@ -66,8 +85,8 @@ def is_answered_by(scope: Scope | None, engine: Identity) -> bool:
     return named == tuple(part[:_COLUMN] for part in loaded)
 
 
-def _parts(sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    engine, asked_with = identity(settings.ENGINE, **options()), versions.active()
+def _parts(sources: Sequence[dict[str, Any]], asked_with: versions.Active) -> dict[str, Any]:
+    engine = identity(settings.ENGINE, **options())
     return {
         "app": settings.APP_NAME,
         "system_prompt": asked_with.system_prompt,

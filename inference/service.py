@@ -11,8 +11,9 @@ import structlog
 from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError, transaction
 
-from . import dispatch, reaper, sessions, stopping, stream
+from . import dispatch, reaper, sessions, stopping, stream, trail
 from .cache import invalidation, lifecycle
+from .cache.standing import Witness
 from .ending import Ending, Invalidated
 from .models import DETECTED, Cause, Generation, Invalidation, Observation, Session, Verdict
 from .redis import async_client
@@ -67,7 +68,7 @@ def ask(
         session = Session(pk=session_id, topic=turns[0]["content"])
         Session.objects.bulk_create([session], ignore_conflicts=True)
     answers = [str(one) if one else None for one in generations]
-    generation = Generation.objects.create(
+    generation = Generation(
         session=session,
         epoch=session.epoch,
         sources=as_read_now(sources),
@@ -78,9 +79,13 @@ def ask(
             "again": fresh and bool(instead_of),
         },
     )
-    if instead_of:
-        (invalidation.regenerated if fresh else invalidation.edited)(generation, list(instead_of))
-    transaction.on_commit(lambda: dispatch.answer(generation.pk))
+    with trail.stage("ask", generation.pk):
+        generation.save(force_insert=True)
+        if instead_of:
+            (invalidation.regenerated if fresh else invalidation.edited)(generation, list(instead_of))
+        log.info("asked", session=str(session_id), turns=len(turns))
+        headers = trail.headers(generation.pk)
+    transaction.on_commit(lambda: dispatch.answer(generation.pk, headers))
     return generation
 
 
@@ -117,15 +122,11 @@ def feedback(generation_id: UUID, verdict: Verdict | None) -> None:
         if (given := invalidation.standing(generation, Cause.THUMBS_DOWN)) is not None:
             invalidation.undo(given)
         if verdict is None:
-            Observation.objects.filter(generation=generation, source="user").delete()
+            Observation.objects.filter(generation=generation, source=Witness.USER).delete()
+            if generation.wording is not None:
+                lifecycle.weigh(generation.wording)
         else:
-            Observation.objects.update_or_create(
-                generation=generation,
-                source="user",
-                defaults={"verdict": verdict, "wording": generation.wording},
-            )
-        if generation.wording is not None:
-            lifecycle.weigh(generation.wording)
+            lifecycle.observe(generation.pk, Witness.USER, verdict, generation.wording)
 
 
 def corrections(generations: Sequence[UUID]) -> list[Invalidation]:

@@ -13,7 +13,18 @@ from django.utils import timezone
 
 from . import farewells, stopping, stream
 from .cache import coalesce, lifecycle
-from .models import OPEN, Decision, Entry, Generation, Session, Summary, Wording
+from .models import (
+    OPEN,
+    Decision,
+    Entry,
+    Generation,
+    Invalidation,
+    Observation,
+    Session,
+    Summary,
+    Verdict,
+    Wording,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -85,6 +96,7 @@ def forget(session_id: UUID) -> None:
         # Held against whoever is about to store something of it: afterwards there is nothing to store it for.
         session = Session.objects.select_for_update().filter(pk=session_id).first()
         if session is not None:
+            _withdraw_verdicts(session)
             _forget_elsewhere(session)
             session.delete()
     transaction.on_commit(lambda: _forget_outside(session_id, written))
@@ -98,6 +110,20 @@ def _abandon(generation: Generation) -> None:
     except redis.RedisError as error:
         # Whoever writes it finds out when it wants to end it: deleting must not depend on Valkey.
         log.warning("stop_not_told", generation=str(generation.pk), error=str(error))
+
+
+def _withdraw_verdicts(session: Session) -> None:
+    """What was said in it of pairings that outlive it counts no longer, for nor against them: the verdicts go
+    with it, and a state that nothing stands for any more could be changed by nobody."""
+    said = Observation.objects.filter(generation__session=session)
+    judged = Q(pk__in=said.exclude(verdict=Verdict.UNCLEAR).values("wording"))
+    gone_with_it = Q(session=session) | Q(entry__session=session)
+    outliving = list(Wording.objects.filter(judged).exclude(gone_with_it).order_by("pk").only("pk"))
+    said.update(verdict=Verdict.UNCLEAR)
+    for wording in outliving:  # in one order: two that are forgotten at once don't wait for each other
+        lifecycle.weigh(wording)
+    for doubted in Invalidation.objects.filter(session=session).values_list("doubted", flat=True):
+        lifecycle.trust_entry(doubted)
 
 
 def _forget_elsewhere(session: Session) -> None:

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from . import knowledge
+from . import knowledge, metrics
 from .cache import lifecycle, provenance
 from .models import DataSource, Entry, EntrySource
 
@@ -93,15 +93,17 @@ def derived(key: str, version: str = "") -> Any:
     return Entry.objects.filter(pk__in=rows.values("entry"))
 
 
-@transaction.atomic
 def invalidate(key: str, version: str = "") -> Invalidated:
     """This source has changed, to `version` where that is known: no entry made from it as it was is served
     from now on, and no answer stored that is being made from it. Raises UnknownSource, ValueError."""
     check_key(key)
     check_version(version)
-    changed = DataSource.objects.filter(key=key).update(
-        changes=F("changes") + 1, version=version, changed_at=timezone.now()
-    )
-    if not changed:
-        raise UnknownSource(key)
-    return Invalidated(key, version, lifecycle.freeze(derived(key, version)))
+    with transaction.atomic():
+        changed = DataSource.objects.filter(key=key).update(
+            changes=F("changes") + 1, version=version, changed_at=timezone.now()
+        )
+        if not changed:
+            raise UnknownSource(key)
+        frozen = lifecycle.freeze(derived(key, version))
+    metrics.took_back("source", frozen)
+    return Invalidated(key, version, frozen)

@@ -5,26 +5,40 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from celery import shared_task
+from celery import Task, shared_task
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, worker_shutting_down
 
-from . import dispatch, farewells, live_ledger, pipeline, reaper, rules, sessions, summaries, workers
+from . import (
+    dispatch,
+    farewells,
+    live_ledger,
+    pipeline,
+    reaper,
+    rules,
+    scraping,
+    sessions,
+    summaries,
+    trail,
+    workers,
+)
 from . import engine as engines
-from .cache import coalesce, eviction, refresh, verifier
+from .cache import books, coalesce, eviction, gray, refresh, verifier
 from .embedding import embed
 from .engine import engine
 
 log = structlog.get_logger(__name__)
 
 
-@shared_task
-def answer(generation_id: str) -> None:
-    pipeline.answer(generation_id)
+@shared_task(bind=True)
+def answer(self: "Task[Any, Any]", generation_id: str) -> None:
+    with trail.stage("answer", generation_id, trail.carried_by(self.request)):
+        pipeline.answer(generation_id)
 
 
-@shared_task
-def generate(generation_id: str) -> None:
-    pipeline.generate(generation_id)
+@shared_task(bind=True)
+def generate(self: "Task[Any, Any]", generation_id: str) -> None:
+    with trail.stage("generate", generation_id, trail.carried_by(self.request)):
+        pipeline.generate(generation_id)
 
 
 @shared_task
@@ -66,9 +80,20 @@ def refresh_entries() -> None:
     refresh.refresh()
 
 
+@shared_task
+def observe(check_id: str) -> None:
+    gray.observe(int(check_id))
+
+
+@shared_task
+def observe_waiting() -> None:
+    gray.send_waiting()
+
+
 @worker_ready.connect
 def _open_for_work(sender: Any, **_: object) -> None:
     """Announce this worker's queues; a generate worker only after its engine is loaded."""
+    scraping.listen()
     for queue in {*sender.app.amqp.queues.consume_from} - {workers.own_seat()}:
         threading.Thread(target=_serve, args=(queue,), name=f"announce-{queue}", daemon=True).start()
 
@@ -80,6 +105,7 @@ def _serve(queue: str) -> None:
             # Their models load now, and not while somebody waits.
             verifier.warm_up()
             embed(["ready"])
+            threading.Thread(target=books.keep, args=(workers.leaving,), name="books").start()
         log.info("worker_ready", queue=queue)
         workers.keep_announcing(queue)
         return

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import connection, transaction
 
-from . import announcements
+from . import announcements, metrics
 from .models import OPEN, Entry, Generation, Scope, State, Version
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+@-]{0,99}")
@@ -22,7 +22,16 @@ _LOCK = 0x5265_7672  # of two bumps at once, the second finds what the first mad
 
 
 class WrongVersion(ValueError):
-    """This is no version to switch to; the message says why."""
+    """This is no version to switch to; the message says why, and in short the `code`: same, used, name,
+    empty or nul."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Moved(Exception):
+    """Another version is asked with by now than the one that was seen."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +54,28 @@ class Bump:
     told: bool = False
 
 
+Row = tuple[str, str | None]
+"""Of a version: knowledge, and system prompt (None: the one of the settings)."""
+
+
 def active() -> Active:
     """What a question asked now is asked with."""
-    knowledge, system_prompt = _newest() or (settings.KNOWLEDGE_VERSION, None)
+    return by(_newest())
+
+
+def by(newest: Row | None) -> Active:
+    """What a question is asked with while this is the newest version."""
+    knowledge, system_prompt = newest or (settings.KNOWLEDGE_VERSION, None)
     return Active(knowledge, settings.SYSTEM_PROMPT if system_prompt is None else system_prompt)
 
 
-def _newest() -> tuple[str, str | None] | None:
+def _newest() -> Row | None:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT knowledge, system_prompt FROM inference_version WHERE app = %s ORDER BY id DESC LIMIT 1",
             [settings.APP_NAME],
         )
-        row: tuple[str, str | None] | None = cursor.fetchone()
+        row: Row | None = cursor.fetchone()
     return row
 
 
@@ -71,13 +89,18 @@ def held() -> Iterator[None]:
         yield
 
 
-def bump(knowledge: str, system_prompt: str | None = None, *, back: bool = False) -> Bump:
+def bump(
+    knowledge: str, system_prompt: str | None = None, *, back: bool = False, seen: Active | None = None
+) -> Bump:
     """Switch to this version for every question that is asked from now on, and tell the open sockets. Without
     `system_prompt` that stays as it is. A version that was in use before is refused, since what was stored
-    under it would be served again; `back` says that this is meant. Raises WrongVersion."""
+    under it would be served again; `back` says that this is meant. `seen` is what was asked with when
+    this was decided, where that matters. Raises WrongVersion, Moved."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        if seen is not None and active() != seen:
+            raise Moved
         planned = plan(knowledge, system_prompt, back=back)
         standing = _newest()
         kept = standing[1] if standing else None
@@ -86,6 +109,7 @@ def bump(knowledge: str, system_prompt: str | None = None, *, back: bool = False
             knowledge=knowledge,
             system_prompt=kept if system_prompt is None else planned.after.system_prompt,
         )
+    metrics.took_back("version", planned.entries)
     told = announcements.version_changed(planned.entries)
     return Bump(planned.before, planned.after, planned.entries, planned.open, told)
 
@@ -98,11 +122,12 @@ def plan(knowledge: str, system_prompt: str | None = None, *, back: bool = False
     _check_prompt(prompt)
     after = Active(knowledge, prompt)
     if after == before:
-        raise WrongVersion(f"Version {knowledge} is what is asked with already.")
+        raise WrongVersion("same", f"Version {knowledge} is what is asked with already.")
     if not back and knowledge != before.knowledge and _was_used(knowledge):
         raise WrongVersion(
+            "used",
             f"Version {knowledge} was in use before: what was stored under it would be served again. "
-            "Choose another name, or say that you are going back."
+            "Choose another name, or say that you are going back.",
         )
     left = Entry.objects.filter(scope__app=settings.APP_NAME, state__in=[State.SUSPECT, State.ACTIVE])
     return Bump(
@@ -116,16 +141,17 @@ def plan(knowledge: str, system_prompt: str | None = None, *, back: bool = False
 def _check_name(knowledge: str) -> None:
     if not _NAME.fullmatch(knowledge):
         raise WrongVersion(
+            "name",
             f"{knowledge!r:.120} is no version: 1 to 100 letters, digits and . _ - + : / @, "
-            "a letter or digit first."
+            "a letter or digit first.",
         )
 
 
 def _check_prompt(prompt: str) -> None:
     if not prompt:
-        raise WrongVersion("The system prompt is empty.")
+        raise WrongVersion("empty", "The system prompt is empty.")
     if "\x00" in prompt:
-        raise WrongVersion("The system prompt contains a NUL character.")
+        raise WrongVersion("nul", "The system prompt contains a NUL character.")
 
 
 def _was_used(knowledge: str) -> bool:

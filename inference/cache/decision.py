@@ -9,11 +9,13 @@ Cheap before dear: an exact hit costs one query, a fuzzy one a second, and only 
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import structlog
 from django.db import DatabaseError, connection
+from django.utils import timezone
 
 from inference import metrics
 from inference.models import Generation, Outcome
@@ -21,9 +23,10 @@ from inference.understanding import keys
 from inference.understanding.fingerprint import Comparison, compare, confusable
 from inference.understanding.language import language, same_language
 
-from . import consent, conversation, evidence, followup, lookup
+from . import consent, conversation, evidence, followup, lookup, shadow
 from .agreement import open_to_proof
 from .lookup import Candidate, Found
+from .measured import OUTCOMES, Measured, Step
 from .policy import Rules, Thresholds, rules
 from .prints import compare_prints, same_moment
 from .probe import Probe
@@ -47,6 +50,9 @@ class Decided:
     verdict: str = ""
     policy: int | None = None
     near: tuple[Found, ...] = ()
+    measured: Measured | None = None
+    under: "Callable[[Rules], Decided] | None" = field(default=None, compare=False, repr=False)
+    """What other rules would have made of the same candidates, where rules had a part in it."""
 
     @property
     def served(self) -> Found | None:
@@ -100,9 +106,15 @@ def decide(probe: Probe) -> Decided:
 
 def _exact(probe: Probe) -> Decided | None:
     found = lookup.exact(probe.exact_key, probe.scope, probe.session)
+    if found is not None:
+        reason = "the same question in the same context, spelled alike, has a proved answer"
+        return Decided(Outcome.HIT, "exact", reason, found)
+    if not probe.alone_key:
+        return None
+    found = lookup.exact(probe.alone_key, probe.scope, probe.session, first=True)
     if found is None:
         return None
-    reason = "the same question in the same context, spelled alike, has a proved answer"
+    reason = "the same words were asked first thing, and nothing said here seems to change what they mean"
     return Decided(Outcome.HIT, "exact", reason, found)
 
 
@@ -147,16 +159,31 @@ def _spelled_alike(probe: Probe, candidate: Candidate) -> _Alike | None:
 
 def _semantic(probe: Probe) -> Decided | None:
     current = rules(probe.scope)
-    weighed = [weigh(probe, candidate, current) for candidate in lookup.nearest(probe)]
-    weighed.sort(key=lambda one: -one.score)
-    if not weighed:
-        return None
+    weighed = _weighed(probe, lookup.nearest(probe), current)
+    return _settle(probe, weighed, current) if weighed else None
+
+
+def _weighed(probe: Probe, candidates: list[Candidate], current: Rules) -> list[Weighed]:
+    """Likest first."""
+    return sorted((weigh(probe, one, current) for one in candidates), key=lambda one: -one.score)
+
+
+def _settle(probe: Probe, weighed: list[Weighed], current: Rules) -> Decided:
+    """What these rules make of the candidates, of which there is at least one; likest first."""
     allowed = [one for one in weighed if not one.objection]
     best = allowed[0] if allowed else weighed[0]
     limits = current.of(best.candidate.content_class)
-    outcome, reason, scores = _judge(probe, best, limits)
-    if outcome == Outcome.NEAR and (likely := _in_other_ways(probe, weighed, current)):
-        best, outcome, reason, scores = likely.one, Outcome.GRAY, likely.reason, likely.scores
+    outcome, reason, scores, measured = _judge(probe, best, limits)
+    provable = max((one.nearness for one in weighed if one.provable), default=0.0)
+    measured = replace(measured, provable=provable, complete=limits.likely)
+    if outcome == Outcome.NEAR:
+        served = _resumed(probe, allowed, current) or _followed(probe, allowed, current)
+        measured = replace(measured, otherwise=served is not None)
+        if served is None and (surest := _surest(probe, weighed, current)):
+            served, by_evidence = surest.served, surest.one.candidate.entry
+            measured = replace(measured, evidence=surest.sure, likeliest=by_evidence)
+        if served is not None:
+            best, outcome, reason, scores = served.one, Outcome.GRAY, served.reason, served.scores
     near = [one.candidate for one in weighed if one.provable and one.nearness >= limits.near]
     if outcome == Outcome.NEAR and not near:
         outcome = Outcome.MISS
@@ -169,30 +196,78 @@ def _semantic(probe: Probe) -> Decided | None:
         verdict=best.comparison.verdict,
         policy=limits.policy,
         near=tuple(near) if outcome == Outcome.NEAR else (),
+        measured=measured,
+        under=lambda others: _settle(probe, weighed, others),
     )
 
 
-def _judge(probe: Probe, best: Weighed, limits: Thresholds) -> tuple[Outcome, str, dict[str, float]]:
-    """The rule of the two thresholds: outcome, reason, scores. Whatever is in doubt is near."""
-    score, scores, high = best.score, best.scores, _high(probe, limits)
-    if best.nearness < limits.near:
-        reason = f"the nearest stored question is not near ({best.nearness:.3f} < {limits.near:.3f})"
-        return Outcome.MISS, reason, scores
-    if best.objection:
-        return Outcome.NEAR, f"like a stored question ({score:.3f}), but {best.objection}", scores
-    agrees = best.comparison.verdict == "agree"
-    if score >= high and agrees:
-        return Outcome.HIT, f"asks the same ({score:.3f} ≥ {high:.3f}), nothing differs", scores
-    if doubt := _doubt(probe, best, limits):
-        return Outcome.NEAR, f"alike ({score:.3f}), but {doubt}", scores
-    said = consent.ask(probe, best.candidate)
-    if said is not None:
-        scores = {**scores, "verifier": round(said, 4)}
-        if said < limits.consent:
-            return Outcome.NEAR, f"alike ({score:.3f}), but the verifier gives it {said:.2f}", scores
-    if score >= high:
-        return Outcome.HIT, f"asks the same in other words ({score:.3f} ≥ {high:.3f}), no conflict", scores
-    return Outcome.GRAY, f"likely the same ({score:.3f} ≥ {limits.low:.3f}), nothing differs", scores
+def judged_by_thresholds(probe: Probe) -> Measured | None:
+    """What they would decide on, the verifier asked and the evidence weighed in any case; None where an
+    earlier layer answers, or nothing is found."""
+    if _exact(probe) or _fuzzy(probe) or not (candidates := lookup.nearest(probe)):
+        return None
+    current = rules(probe.scope)
+    weighed = _weighed(probe, candidates, current)
+    limits = {one.candidate.content_class: current.of(one.candidate.content_class) for one in weighed}
+    asking = {name: replace(each, likely=0.0) for name, each in limits.items()}
+    decided = _settle(probe, weighed, Rules(asking, current.confusable))
+    assert decided.measured is not None
+    best = next(one for one in candidates if one.wording == decided.measured.wording)
+    return replace(decided.measured, verifier=consent.ask(probe, best))
+
+
+def measure(probe: Probe, best: Weighed) -> Measured:
+    """What the thresholds are compared with; the verifier is not asked for it."""
+    return Measured(
+        wording=best.candidate.wording,
+        entry=best.candidate.entry,
+        content_class=best.candidate.content_class,
+        score=best.score,
+        strict=_strict(probe, best.score),
+        nearness=best.nearness,
+        objected=bool(best.objection),
+        agrees=best.comparison.verdict == "agree",
+        doubted=bool(_doubt(probe, best)),
+    )
+
+
+def _judge(
+    probe: Probe, best: Weighed, limits: Thresholds
+) -> tuple[Outcome, str, dict[str, float], Measured]:
+    """The rule of the two thresholds: outcome, reason, scores, and what was compared. Whatever is in doubt is
+    near."""
+    said: list[float | None] = []
+
+    def ask() -> float | None:
+        said.append(consent.ask(probe, best.candidate))
+        return said[0]
+
+    measured = measure(probe, best)
+    step = measured.step(limits, ask)
+    verifier = said[0] if said else None
+    scores = best.scores if verifier is None else {**best.scores, "verifier": round(verifier, 4)}
+    reason = _reason(probe, best, limits, step, verifier)
+    return OUTCOMES[step], reason, scores, replace(measured, verifier=verifier)
+
+
+def _reason(probe: Probe, best: Weighed, limits: Thresholds, step: Step, verifier: float | None) -> str:
+    score, high = best.score, _high(probe, limits)
+    if step == Step.FAR:
+        return f"the nearest stored question is not near ({best.nearness:.3f} < {limits.near:.3f})"
+    if step == Step.OBJECTED:
+        return f"like a stored question ({score:.3f}), but {best.objection}"
+    if step == Step.SAME:
+        return f"asks the same ({score:.3f} ≥ {high:.3f}), nothing differs"
+    if step == Step.BELOW:
+        return f"alike ({score:.3f}), but below {limits.low:.3f}"
+    if step == Step.DOUBTED:
+        unlike = "; ".join(best.comparison.reasons) or "nothing shows that it asks the same"
+        return f"alike ({score:.3f}), but {_doubt(probe, best) or unlike}"
+    if step == Step.UNCONVINCED:
+        return f"alike ({score:.3f}), but the verifier gives it {verifier:.2f}"
+    if step == Step.IN_OTHER_WORDS:
+        return f"asks the same in other words ({score:.3f} ≥ {high:.3f}), no conflict"
+    return f"likely the same ({score:.3f} ≥ {limits.low:.3f}), nothing differs"
 
 
 @dataclass(frozen=True)
@@ -200,16 +275,6 @@ class _Likely:
     one: Weighed
     reason: str
     scores: dict[str, float]
-
-
-def _in_other_ways(probe: Probe, weighed: list[Weighed], current: Rules) -> _Likely | None:
-    """What is served though it is not alike enough, or does not agree part by part."""
-    allowed = [one for one in weighed if not one.objection]
-    return (
-        _resumed(probe, allowed, current)
-        or _followed(probe, allowed, current)
-        or _likely(probe, allowed, [one.candidate for one in weighed], current)
-    )
 
 
 def _resumed(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely | None:
@@ -247,8 +312,29 @@ def _followed(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely |
     return best
 
 
-def _likely(probe: Probe, allowed: list[Weighed], found: list[Candidate], current: Rules) -> _Likely | None:
-    """Of the candidates that nothing speaks against, the one that all evidence taken together speaks for."""
+@dataclass(frozen=True)
+class _Surest:
+    """The candidate that all evidence taken together speaks for most; `served` where that is enough."""
+
+    one: Weighed
+    sure: float
+    verified: float
+    needed: float
+
+    @property
+    def served(self) -> _Likely | None:
+        if self.sure < self.needed:
+            return None
+        weighed = f"({self.sure:.3f} ≥ {self.needed:.3f})"
+        reason = f"asks the same in other words, by all evidence {weighed}, no conflict"
+        more = {"verifier": round(self.verified, 4), "evidence": round(self.sure, 4)}
+        return _Likely(self.one, reason, {**self.one.scores, **more})
+
+
+def _surest(probe: Probe, weighed: list[Weighed], current: Rules) -> _Surest | None:
+    """Of the candidates that nothing speaks against and that could be served by evidence; None without
+    any."""
+    found, allowed = [one.candidate for one in weighed], [one for one in weighed if not one.objection]
     # What was asked at the same moment has the same context, answers and all: that says nothing there.
     elsewhere = [one for one in allowed if not same_moment(probe.prints, one.candidate.prints)]
     considered = elsewhere[: evidence.CONSIDERED]
@@ -268,12 +354,7 @@ def _likely(probe: Probe, allowed: list[Weighed], found: list[Candidate], curren
         other = max((verified[sibling] for sibling in case.siblings), default=None)
         sure[at] = evidence.weigh(case, verified[at], other, lang)
     at = max(sure, key=sure.__getitem__, default=-1)
-    if at < 0 or sure[at] < limits[at].likely:
-        return None
-    one, likely = considered[at], limits[at].likely
-    reason = f"asks the same in other words, by all evidence ({sure[at]:.3f} ≥ {likely:.3f}), no conflict"
-    more = {"verifier": round(verified[at], 4), "evidence": round(sure[at], 4)}
-    return _Likely(one, reason, {**one.scores, **more})
+    return None if at < 0 else _Surest(considered[at], sure[at], verified[at], limits[at].likely)
 
 
 # In the default embedder Chinese texts lie closer together: what is missing to 1 weighs that much more.
@@ -284,19 +365,22 @@ def _high(probe: Probe, limits: Thresholds) -> float:
     return 1 - (1 - limits.high) / _CLOSER.get(language(probe.question), 1.0)
 
 
-def _doubt(probe: Probe, best: Weighed, limits: Thresholds) -> str:
-    """Why a candidate that nothing speaks against may not be served all the same; empty if it may, as far as
-    can be told without the verifier."""
-    if best.score < limits.low:
-        return f"below {limits.low:.3f}"
+def _strict(probe: Probe, score: float) -> float:
+    """The score as `high` sees it: `score >= _high(probe, limits)` says the same as `strict >=
+    limits.high`."""
+    closer = _CLOSER.get(language(probe.question), 1.0)
+    return score if closer == 1 else 1 - (1 - score) * closer
+
+
+def _doubt(probe: Probe, best: Weighed) -> str:
+    """Why a candidate that does not agree part by part may not be served for its score, however high that is;
+    empty if it may."""
     if best.comparison.verdict == "agree":
         return ""
     if same_moment(probe.prints, best.candidate.prints):
         return "; ".join(best.comparison.reasons) or "much can be asked at this point of the conversation"
     if probe.dependent and best.candidate.dependent:
         return "it follows on something else that was asked or answered"
-    if best.score < _high(probe, limits):
-        return "; ".join(best.comparison.reasons) or "nothing shows that it asks the same"
     if rearranged(probe.resolved, best.candidate.resolved or best.candidate.question):
         return "the same words stand in another order"
     return ""
@@ -342,24 +426,43 @@ _LAYERS: dict[str, Callable[[Probe], Decided | None]] = {
 
 # --- writing it down --------------------------------------------------------------------------------
 
-_INSERT = """
-    INSERT INTO inference_decision
-        (generation_id, layer, outcome, reason, milliseconds, wording_id, entry_id, scores, verdict,
-         policy_id, near, created_at)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::uuid[], STATEMENT_TIMESTAMP())
+_COLUMNS = (
+    *("generation_id", "layer", "outcome", "reason", "milliseconds", "wording_id", "entry_id", "scores"),
+    *("verdict", "policy_id", "near", "measured", "shadow_id", "shadowed", "created_at"),
+)
+_INSERT = f"""
+    INSERT INTO inference_decision ({", ".join(_COLUMNS)})
+    VALUES ({", ".join(["%s"] * 10)}, %s::uuid[], %s, %s, %s, %s)
 """
 
 
-def record(generation: Generation, decided: Decided, milliseconds: float) -> None:
-    """Write the decision down. The record never stands in the way of the answer."""
-    metrics.LOOKUPS.labels(layer=decided.layer, outcome=decided.outcome).inc()
+Row = list[Any]
+
+
+def row(generation: Generation, decided: Decided, milliseconds: float) -> Row:
+    """What is written down of a decision that was made now."""
     pairing = (decided.found.wording, decided.found.entry) if decided.found else (None, None)
     values = (decided.layer, decided.outcome, decided.reason, round(milliseconds, 3), *pairing)
     near = [found.wording for found in decided.near]
     more = (json.dumps(dict(decided.scores)), decided.verdict, decided.policy, near)
+    tried = shadow.try_on(generation.scope, decided)
+    compared = tried.measured or decided.measured
+    measured = json.dumps(compared.to_json()) if compared else None
+    last = (measured, tried.policy, json.dumps(tried.did) if tried.did else None)
+    return [generation.pk, *values, *more, *last, timezone.now()]
+
+
+def write(rows: Sequence[Row]) -> None:
+    """Write decisions down. Raises DatabaseError, also where what one of them is about has been deleted."""
+    with connection.cursor() as cursor:
+        cursor.executemany(_INSERT, rows)
+
+
+def record(generation: Generation, decided: Decided, milliseconds: float) -> None:
+    """Write the decision down. The record never stands in the way of the answer."""
+    metrics.looked_up(decided.layer, decided.outcome, milliseconds)
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(_INSERT, [generation.pk, *values, *more])
+        write([row(generation, decided, milliseconds)])
     except DatabaseError as error:
         log.warning("decision_not_recorded", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="decision").inc()

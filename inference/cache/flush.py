@@ -1,6 +1,7 @@
 """Deleting entries on purpose: which, how many, and so slowly that the misses don't hit the model at once."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -11,6 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from inference import metrics
 from inference.models import Entry, EntrySource, State, Wording
 
 from . import eviction
@@ -107,15 +109,15 @@ class Preview:
 
 def count(selection: Selection) -> Preview:
     """What `flush` would delete."""
-    entries = selection.entries().order_by()
-
-    def by(column: str) -> dict[str, int]:
-        return dict(entries.values_list(column).annotate(n=Count("pk")).order_by("-n"))
-
-    scopes = entries.values_list("scope__hash", "scope__knowledge_version").annotate(n=Count("pk"))
-    named = {f"{hash[:12]} (knowledge {version or '–'})": n for hash, version, n in scopes.order_by("-n")}
-    by_state = by("state")
-    return Preview(sum(by_state.values()), by_state, by("content_class"), named)
+    columns = ("state", "content_class", "scope__hash", "scope__knowledge_version")
+    by_state, by_class, by_scope = Counter[str](), Counter[str](), Counter[str]()
+    rows = selection.entries().order_by().values_list(*columns).annotate(n=Count("*"))
+    for state, content_class, scope, version, n in rows:
+        by_state[state] += n
+        by_class[content_class] += n
+        by_scope[f"{scope[:12]} (knowledge {version or '–'})"] += n
+    most = (dict(found.most_common()) for found in (by_state, by_class, by_scope))
+    return Preview(by_state.total(), *most)
 
 
 def flush(
@@ -139,6 +141,7 @@ def flush(
         if not left:
             break
         time.sleep(attempt)
+    metrics.took_back("flush", gone)
     return gone
 
 

@@ -4,8 +4,9 @@ it did, and one that undoes it.
     corrected     a message corrects, drops or restates what was said: all that is private to the session is
                   frozen and its epoch rises; what the taken-back turns were answered with is blocked here,
                   and read-only where it was born in them; the pairing that served the last of them is doubted
-    edited        an earlier question was put differently: the same, but nobody said that an answer was wrong
-    regenerated   an answer is wanted anew: it is not served in this session again
+    edited        an earlier question was put differently: the same; done at once it is a hint that the answer
+                  was none
+    regenerated   an answer is wanted anew: it is not served in this session again; a hint too
     thumbs_down   an answer is bad: its pairing is doubted, and it is not served in this session again
 
 All of them lock the session first, as `lifecycle.admit` and `learn` do: what is being stored at the same
@@ -19,33 +20,34 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from inference import metrics
 from inference.models import (
     DETECTED,
     Cause,
     Entry,
     Generation,
     Invalidation,
-    Observation,
     Origin,
     ServedBy,
     Session,
+    State,
     Verdict,
 )
 from inference.understanding.signals import Signal
 
-from . import lifecycle
+from . import behaviour, lifecycle
+from .standing import Witness
 
 
 @dataclass(frozen=True)
 class _Extent:
     """How far it reaches: `answers` are the generations that are taken back; `everything`: and with them all
-    that is private to the session. `observed`: what an observation about the pairing behind `judged` says."""
+    that is private to the session. `source`: as what this counts against the pairing behind `judged`."""
 
     answers: Sequence[UUID]
     everything: bool
     judged: UUID | None = None
-    source: str = ""
-    verdict: Verdict = Verdict.DISAGREE
+    source: Witness | None = None
 
 
 def corrected(
@@ -54,37 +56,34 @@ def corrected(
     """The message that `generation` answers takes something back: of the session's earlier `answers` (ids of
     generations) all, and `judged` is the one it was said to. Done once, however often it is called for the
     same message."""
-    extent = _Extent(answers, True, judged, "correction")
+    extent = _Extent(answers, True, judged, Witness.CORRECTION)
     details = {"confidence": signal.confidence, "reasons": [reason[:60] for reason in signal.reasons]}
     return _carry_out(generation, Cause(signal.kind), extent, **details)
 
 
 def edited(generation: Generation, answers: Sequence[UUID]) -> Invalidation:
-    """`generation` answers an earlier question put differently, in whose place there had been `answers`."""
-    return _carry_out(generation, Cause.EDIT, _Extent(answers, True))
+    """`generation` answers an earlier question put differently, in whose place there had been `answers`, the
+    first of them to that question."""
+    judged = answers[0] if answers and behaviour.was_at_once(answers[0]) else None
+    return _carry_out(generation, Cause.EDIT, _Extent(answers, True, judged, Witness.EDIT))
 
 
 def regenerated(generation: Generation, answers: Sequence[UUID]) -> Invalidation:
-    """`generation` is to answer anew what `answers` had answered. Says nothing against them elsewhere."""
-    extent = _Extent(answers, False, answers[-1] if answers else None, "regenerate", verdict=Verdict.UNCLEAR)
+    """`generation` is to answer anew what `answers` had answered. Elsewhere that is no more than a hint."""
+    extent = _Extent(answers, False, answers[-1] if answers else None, Witness.REGENERATE)
     return _carry_out(generation, Cause.REGENERATE, extent)
 
 
 def thumbs_down(generation: Generation) -> Invalidation:
     """The reader of this answer says that it is bad."""
-    return _carry_out(generation, Cause.THUMBS_DOWN, _Extent([generation.pk], False, generation.pk, "user"))
+    return _carry_out(
+        generation, Cause.THUMBS_DOWN, _Extent([generation.pk], False, generation.pk, Witness.USER)
+    )
 
 
 def standing(generation: Generation, *causes: Cause) -> Invalidation | None:
     """What this generation's message, or the verdict on it, took back and nobody has undone."""
     return Invalidation.objects.filter(generation=generation, cause__in=causes, undone_at=None).first()
-
-
-def misread_in(session: UUID) -> set[str]:
-    """The messages of this session that were taken for corrections, and then said to be none."""
-    misread = Invalidation.objects.filter(session=session, cause__in=DETECTED).exclude(undone_at=None)
-    questions = misread.values_list("generation__question__turns", flat=True)
-    return {turns[-1]["content"] for turns in questions}
 
 
 def was_detected(generation: Generation) -> bool:
@@ -103,7 +102,7 @@ def _carry_out(generation: Generation, cause: Cause, extent: _Extent, **details:
             return known
         done = Invalidation(session=session, generation=generation, cause=cause, **details)
         rows = list(
-            Generation.objects.filter(pk__in=extent.answers, session=session).select_related("wording")
+            Generation.objects.filter(pk__in=extent.answers, session=session).select_related("wording__entry")
         )
         entries = {row.entry_id for row in rows if row.entry_id}
         born = _born_in(session, entries)
@@ -122,6 +121,7 @@ def _carry_out(generation: Generation, cause: Cause, extent: _Extent, **details:
         if judged is not None:
             _judge(done, judged, extent)
         done.save()
+    metrics.took_back(cause, done.entries)
     return done
 
 
@@ -148,15 +148,18 @@ def _judge(done: Invalidation, answer: Generation, extent: _Extent) -> None:
     """Note what was said of the pairing that served `answer`, and let that count."""
     pairing = answer.wording
     own = answer.served_by == ServedBy.MODEL and pairing is not None and pairing.origin == Origin.BIRTH
-    if extent.source == "correction" and (pairing is None or own):
+    assert extent.source is not None
+    if extent.source in _SAID_TO_STORED and (pairing is None or own):
         return  # computed for this very question; whoever corrected it may have asked for the wrong thing
-    done.observation = Observation.objects.update_or_create(
-        generation=answer, source=extent.source, defaults={"verdict": extent.verdict, "wording": pairing}
-    )[0]
-    if pairing is not None:
-        lifecycle.weigh(pairing)
-        if extent.source == "correction":
-            done.doubted = lifecycle.doubt_entry(pairing.entry_id)
+    trusted = pairing is not None and pairing.entry.state == State.ACTIVE
+    done.observation = lifecycle.observe(answer.pk, extent.source, Verdict.DISAGREE, pairing)
+    if pairing is not None and trusted:
+        doubted = Entry.objects.filter(pk=pairing.entry_id, state=State.SUSPECT)
+        done.doubted = {str(pk): State.ACTIVE.value for pk in doubted.values_list("pk", flat=True)}
+
+
+# What says something of an answer only if that was stored, and of the pairing rather than of the question.
+_SAID_TO_STORED = frozenset({Witness.CORRECTION, Witness.EDIT})
 
 
 # --- undoing it ---------------------------------------------------------------------------------------
@@ -198,8 +201,4 @@ def _withdraw(done: Invalidation) -> None:
             lifecycle.weigh(observation.wording)
         lifecycle.trust_entry(done.doubted)
     if done.cause in DETECTED:
-        Observation.objects.update_or_create(
-            generation_id=done.generation_id,
-            source="undo",
-            defaults={"verdict": Verdict.DISAGREE, "wording": None},
-        )
+        lifecycle.observe(done.generation_id, Witness.UNDO, Verdict.DISAGREE, None)

@@ -4,25 +4,29 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
+from django.db.models import Q
+from django.db.models.functions import Now
 
-from inference.embedding import embed
+from inference.embedding import Vector, embed
 from inference.models import (
     Decision,
     Generation,
-    Observation,
     Origin,
     Outcome,
     State,
     Verdict,
+    Visibility,
     Wording,
 )
 from inference.understanding.cacheability import Cacheability, is_personal
+from inference.understanding.normalise import normalise
 
 from . import agreement, lifecycle
-from .agreement import Agreement, Answer
+from .agreement import Agreement, Answer, Asked
 from .lookup import Found
 from .prints import Prints, compare_prints
 from .probe import Probe
+from .standing import Witness
 
 _STATE = {Verdict.AGREE: State.ACTIVE, Verdict.UNCLEAR: State.SUSPECT, Verdict.DISAGREE: State.REJECTED}
 
@@ -38,10 +42,35 @@ class _Near:
 def keep(probe: Probe, generation: Generation, cacheability: Cacheability) -> Wording | None:
     """Store a complete, fresh answer: as a proof for an entry that was near, or as an entry of its own.
     Returns the proved wording, new or not; None when nothing was stored."""
-    near = near_of(generation)
     fresh = answer_of(generation.text)
+    if (doubted := _doubted(probe)) is not None:
+        state = _observe(probe, generation, doubted, compare(probe, doubted, fresh))
+        if state is not None:
+            return doubted if state == State.ACTIVE else None
+    near = near_of(generation)
     proved = near and prove(probe, generation, fresh, near, cacheability.shareable)
     return proved or lifecycle.admit(probe, generation, cacheability, fresh.vector)
+
+
+def _doubted(probe: Probe) -> Wording | None:
+    """The pairing of this very question that is suspect, or whose entry is in doubt, and could come back."""
+    mine = Wording.objects.filter(exact_key=probe.exact_key, scope=probe.scope)
+    mine = mine.filter(Q(visibility=Visibility.SHARED) | Q(session=probe.session))
+    doubted = Q(state=State.SUSPECT) | Q(state=State.ACTIVE, entry__disagreed__gt=0)
+    alive = mine.filter(doubted, entry__state__in=[State.SUSPECT, State.ACTIVE], entry__expires_at__gt=Now())
+    return alive.select_related("entry").order_by("-created_at").first()
+
+
+def _observe(probe: Probe, generation: Generation, doubted: Wording, found: Agreement) -> State | None:
+    """Let a fresh answer count for a pairing in doubt. Returns the state that this leaves it in, where the
+    answer says the same and so need not be stored; None where it says something else, or leaves that open:
+    then it takes its place."""
+    same = normalise(doubted.entry.answer) == normalise(generation.text)
+    if same and found.verdict == Verdict.AGREE:
+        return State.SUSPECT  # the same words again don't clear a doubt
+    lifecycle.observe(generation.pk, Witness.NEAR, found.verdict, doubted, reasons=found.reasons)
+    doubted.refresh_from_db(fields=["state"])
+    return State(doubted.state) if found.verdict == Verdict.AGREE else None
 
 
 def answer_of(text: str) -> Answer:
@@ -62,7 +91,7 @@ def prove(
     that it proves: then that entry answers this question from now on, and no other is needed. If it proves
     none, the one with the likest answer is noted as refuted or open: of that it is known best."""
     rows = {wording.pk: wording for wording in Wording.objects.filter(pk__in=near).select_related("entry")}
-    compared = [_Near(rows[pk], _compare(probe, rows[pk], fresh)) for pk in near if pk in rows]
+    compared = [_Near(rows[pk], compare(probe, rows[pk], fresh)) for pk in near if pk in rows]
     if not compared:
         return None
     agreements = [one.agreement for one in compared]
@@ -79,24 +108,35 @@ def prove(
     )
     if wording is None:
         return None
-    Observation.objects.update_or_create(
-        generation=generation, source="near", defaults={"verdict": verdict, "wording": wording}
-    )
+    lifecycle.observe(generation.pk, Witness.NEAR, verdict, wording, reasons=chosen.agreement.reasons)
+    wording.refresh_from_db(fields=["state"])
     return wording if wording.state == State.ACTIVE and best is not None else None
 
 
-def _compare(probe: Probe, wording: Wording, fresh: Answer) -> Agreement:
-    entry = wording.entry
-    vector = entry.answer_vector
-    stored = Answer(entry.answer, None if vector is None else np.asarray(vector, dtype=np.float32))
-    asked = compare_prints(probe.prints, Prints.from_json(wording.fingerprint))
-    return agreement.judge(stored, fresh, asked, probe.dependent or wording.dependent)
+def compare(probe: Probe, wording: Wording, fresh: Answer) -> Agreement:
+    """What a fresh answer to this question says of the answer that the wording is paired with."""
+    stored = Answer(wording.entry.answer, _vector(wording.entry.answer_vector))
+    prints = Prints.from_json(wording.fingerprint)
+    asked = Asked(
+        compare_prints(probe.prints, prints),
+        written_out=probe.dependent or wording.dependent,
+        same=probe.exact_key == wording.exact_key,
+        texts=(probe.resolved, wording.resolved or wording.question),
+        words=agreement.words_of(probe.prints.meaning, prints.meaning),
+    )
+    return agreement.judge(stored, fresh, asked)
 
 
-def note(probe: Probe, generation: Generation, found: Found, shared: bool) -> None:
+def note(probe: Probe, generation: Generation, found: Found, shared: bool) -> Wording | None:
     """Remember that this question was served this entry for its likeness: a suspect pairing of its own, on
-    which the reader's verdict falls, and not on the wording that it was like."""
+    which the reader's verdict falls, and not on the wording that it was like. Returns it; None where nothing
+    may be kept."""
     wording = lifecycle.learn(probe, generation, found.entry, State.SUSPECT, Origin.HIT, shared)
     if wording is not None:
         generation.wording = wording
         Generation.objects.filter(pk=generation.pk).update(wording=wording)
+    return wording
+
+
+def _vector(stored: object) -> Vector | None:
+    return None if stored is None else np.asarray(stored, dtype=np.float32)

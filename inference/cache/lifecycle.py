@@ -1,15 +1,16 @@
 """How entries and wordings come to be and change state. Nothing else changes a state.
 
 suspect (new, or doubted) <-> active (proved); any -> frozen (superseded, taken back, expired, session ended);
-suspect -> rejected (refuted, corrected by several, or an operator's word). Undoing a correction leads back.
+suspect -> rejected (refuted, or an operator's word). Undoing a correction leads back. What verdicts come to,
+`standing` says; here is what follows.
 """
 
 import hashlib
-import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
@@ -34,6 +35,7 @@ from inference.understanding.cacheability import Cacheability, is_personal
 
 from . import provenance
 from .probe import Probe
+from .standing import COMPARED, PEOPLE, Given, Standing, Tally, Witness, standing, tally
 
 
 def _jittered(span: timedelta) -> timedelta:
@@ -154,8 +156,9 @@ def learn(
     """Pair this question with an entry that is not its own: `active` if that was proved, `suspect` if it is
     open, `rejected` if it was refuted, which vetoes the pair and its close neighbours from then on.
 
-    What is rejected stays so. Returns None when nothing may be kept: the entry is gone, frozen, private to
-    someone else or (for anything but a refutation) read-only, or the session has moved on.
+    A pairing that is known already stays as it is; `observe` lets a verdict count. Returns None when nothing
+    may be kept: the entry is gone, frozen, private to someone else or (for anything but a refutation)
+    read-only, or the session has moved on.
     """
     columns = columns_of(probe)
     try:
@@ -163,7 +166,7 @@ def learn(
             session = _open_session(generation)
             entry = Entry.objects.select_for_update(no_key=True).get(pk=entry_id)
             mine = entry.session_id == generation.session_id
-            if session is None or entry.state in _OVER or not (mine or entry.visibility == Visibility.SHARED):
+            if session is None or entry.state in OVER or not (mine or entry.visibility == Visibility.SHARED):
                 return None
             if entry.read_only and state != State.REJECTED:
                 return None
@@ -181,9 +184,6 @@ def learn(
                 return Wording.objects.create(
                     entry=entry, **whose | {"session": session}, **columns, state=state, origin=origin
                 )
-            if known.state != State.REJECTED and state != State.SUSPECT:
-                known.state = state
-                known.save(update_fields=["state"])
             return known
     except (IntegrityError, Entry.DoesNotExist, Session.DoesNotExist):
         return None  # the question has another proved answer by now, or what it needs was deleted
@@ -197,10 +197,12 @@ def _makes_way(generation: Generation, shared: bool) -> bool:
     for rival in rivals.exclude(state=State.FROZEN):
         entry, same = rival.entry, rival.entry.answer == generation.text
         over = entry.state == State.FROZEN or entry.expires_at <= timezone.now()
+        doubted = rival.state == State.SUSPECT or is_doubted(entry)
         if State.REJECTED in (rival.state, entry.state):
             if same:
                 return False
-        elif over or (rival.state == State.SUSPECT and not same):
+            superseded += [rival] if rival.state == State.ACTIVE else []
+        elif over or (doubted and not same):
             superseded.append(rival)
         else:
             return False  # it stands; or was doubted, and the same words again prove nothing
@@ -208,7 +210,7 @@ def _makes_way(generation: Generation, shared: bool) -> bool:
     return True
 
 
-_OVER = (State.FROZEN, State.REJECTED)
+OVER = (State.FROZEN, State.REJECTED)
 
 
 def freeze_wordings(wordings: list[Wording]) -> None:
@@ -221,65 +223,99 @@ def freeze_wordings(wordings: list[Wording]) -> None:
     Entry.objects.filter(pk__in=entries).exclude(pk__in=alive.values("entry")).update(state=State.FROZEN)
 
 
-_SERVE = """
-    WITH counted AS (UPDATE inference_wording SET hits = hits + 1 WHERE id = %(wording)s)
-    UPDATE inference_entry SET hits = hits + 1, last_hit_at = %(now)s, expires_at = CASE
-        WHEN read_only THEN expires_at ELSE LEAST(dies_at, GREATEST(expires_at, %(until)s)) END
-    WHERE id = %(entry)s
+@dataclass(frozen=True)
+class Served:
+    """An answer was given from this entry, reached by this wording, which lets it live on `until` then."""
+
+    wording: UUID
+    entry: UUID
+    at: datetime
+    until: datetime
+
+    @classmethod
+    def now(cls, wording: UUID, entry: UUID, ttl: timedelta | None) -> Self:
+        """`ttl`: what a hit of this class lets an entry live on; None: no longer than it did."""
+        at = timezone.now()
+        return cls(wording, entry, at, at if ttl is None else at + _jittered(ttl))
+
+
+# Locked in one order: two workers that count hits on the same entries don't wait for each other in a circle.
+_COUNT_ENTRIES = """
+    WITH hit AS (SELECT entry, count(*) AS n, max(at) AS at, max(until) AS until
+            FROM unnest(%(entries)s::uuid[], %(at)s::timestamptz[], %(until)s::timestamptz[])
+                AS h(entry, at, until) GROUP BY entry),
+        held AS (SELECT id FROM inference_entry WHERE id IN (SELECT entry FROM hit)
+            ORDER BY id FOR NO KEY UPDATE)
+    UPDATE inference_entry e SET hits = e.hits + hit.n, last_hit_at = GREATEST(e.last_hit_at, hit.at),
+        expires_at = CASE WHEN read_only THEN e.expires_at
+            ELSE LEAST(e.dies_at, GREATEST(e.expires_at, hit.until)) END
+    FROM hit JOIN held ON held.id = hit.entry WHERE e.id = held.id
+"""
+_COUNT_WORDINGS = """
+    WITH hit AS (SELECT wording, count(*) AS n FROM unnest(%(wordings)s::uuid[]) AS h(wording) GROUP BY 1),
+        held AS (SELECT id FROM inference_wording WHERE id IN (SELECT wording FROM hit)
+            ORDER BY id FOR NO KEY UPDATE)
+    UPDATE inference_wording w SET hits = w.hits + hit.n
+    FROM hit JOIN held ON held.id = hit.wording WHERE w.id = held.id
 """
 
 
+def count(hits: Sequence[Served]) -> None:
+    """Count hits. Each slides its entry's expiry, but never past its death nor for a read-only entry."""
+    columns: dict[str, Any] = {
+        "entries": [hit.entry for hit in hits],
+        "wordings": [hit.wording for hit in hits],
+        "at": [hit.at for hit in hits],
+        "until": [hit.until for hit in hits],
+    }
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        cursor.execute(_COUNT_ENTRIES, columns)
+        cursor.execute(_COUNT_WORDINGS, columns)
+
+
 def serve(wording: UUID, entry: UUID, ttl: timedelta | None) -> None:
-    """Count a hit. It slides the entry's expiry, but never past its death nor for a read-only entry."""
-    now = timezone.now()
-    until = now if ttl is None else now + _jittered(ttl)
-    with connection.cursor() as cursor:
-        cursor.execute(_SERVE, {"wording": wording, "entry": entry, "now": now, "until": until})
+    """Count one hit."""
+    count([Served.now(wording, entry, ttl)])
 
 
-# A pairing that was only found alike is proved when, with 90% confidence, more than this share of all
-# verdicts on it would agree: three of three, or eight of nine.
-_PROVED = 0.6
-_Z = 1.2816
+# --- what verdicts make of it ---------------------------------------------------------------------------
 
 
-def lower_bound(agreed: int, disagreed: int) -> float:
-    """Of the share of agreeing verdicts, with 90% confidence (Wilson's score interval)."""
-    n = agreed + disagreed
-    if n == 0:
-        return 0.0
-    share, z2 = agreed / n, _Z * _Z
-    spread = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return (share + z2 / (2 * n) - spread) / (1 + z2 / n)
-
-
-# So many sessions that correct the same pairing reject it; so many pairings of one entry that were corrected
-# put the entry itself in doubt.
-_REJECTING_SESSIONS = 2
-_DOUBTED_WORDINGS = 2
-
-
-def _weighed(wording: Wording, correctors: int) -> State:
-    """What the verdicts make of a pairing. One disagreement is a doubt until it is taken back; what was
-    proved otherwise needs no more, what was only found alike needs agreement."""
-    if correctors >= _REJECTING_SESSIONS:
-        return State.REJECTED
-    if wording.disagreed:
-        return State.SUSPECT
-    proved = wording.origin != Origin.HIT or lower_bound(wording.agreed, 0) > _PROVED
-    return State.ACTIVE if proved or _vouched(wording) else State.SUSPECT
+def observe(
+    generation: UUID,
+    source: Witness,
+    verdict: Verdict,
+    wording: Wording | None,
+    *,
+    reasons: Sequence[str] = (),
+    fresh: str = "",
+) -> Observation:
+    """Write down a verdict on the answer of `generation` and the pairing that it was served by, in the place
+    of what the same source had said of it, and let that count: for the pairing, and for its entry. `fresh` is
+    the answer that was compared, where that is not the generation's own."""
+    said = {"verdict": verdict, "wording": wording, "reasons": list(reasons), "fresh": fresh}
+    observation, _ = Observation.objects.update_or_create(
+        generation_id=generation, source=source, defaults=said
+    )
+    if wording is not None:
+        weigh(wording)
+    return observation
 
 
 def weigh(wording: Wording) -> State:
-    """Set the state of a pairing by the verdicts on it: one disagreement makes it suspect until that is taken
-    back, corrections by two sessions reject it until one of them is undone. What was refuted by a fresh
-    answer stays rejected."""
+    """Set the state of a pairing by the verdicts on it, and then that of its entry. What a fresh answer has
+    refuted, or an operator, stays rejected."""
     with transaction.atomic():
+        # The entry first, as whoever learns or serves a pairing does.
+        entry = _held(wording.entry_id)
         current = Wording.objects.select_for_update().get(pk=wording.pk)
         given = _count(current)
-        if current.state in (State.ACTIVE, State.SUSPECT) or _was_corrected_away(current, given):
-            correctors = {who for s, v, who in given if (s, v) == ("correction", Verdict.DISAGREE)}
-            current.state = _weighed(current, len(correctors))
+        if current.state in (State.ACTIVE, State.SUSPECT):
+            current.state = _by_verdicts(current, entry.content_class, given)
+        elif _was_talked_away(current, given):
+            # What people said leads back when they take it back, and not when something else agrees.
+            said = [one for one in given if one.source in PEOPLE]
+            current.state = _by_verdicts(current, entry.content_class, said)
         try:
             with transaction.atomic():
                 current.save(update_fields=["agreed", "disagreed", "state"])
@@ -287,14 +323,86 @@ def weigh(wording: Wording) -> State:
             # While it was in doubt another answer took its place; that one stays.
             current.state = State.FROZEN
             current.save(update_fields=["agreed", "disagreed", "state"])
+        _weigh_entry(entry.pk)
     return State(current.state)
 
 
-def _was_corrected_away(wording: Wording, given: Sequence[tuple[str, str, UUID]]) -> bool:
-    """Is it rejected for corrections alone, so that undoing them leads back?"""
-    correctors = {session for source, _, session in given if source == "correction"}
-    refuted = any(s not in ("user", "correction") and v == Verdict.DISAGREE for s, v, _ in given)
-    return wording.state == State.REJECTED and len(correctors) >= _REJECTING_SESSIONS and not refuted
+def _held(entry: UUID) -> Entry:
+    """The entry, locked against others who change it or its pairings."""
+    return Entry.objects.select_for_update(no_key=True).defer("answer", "answer_vector").get(pk=entry)
+
+
+_STATES: Mapping[Standing, State] = {
+    "proved": State.ACTIVE,
+    "doubted": State.SUSPECT,
+    "refuted": State.REJECTED,
+}
+
+
+def _by_verdicts(wording: Wording, content_class: str, given: Sequence[Given]) -> State:
+    """What is open is as it was born: what was only found alike needs proof, what was the answer to this very
+    question, or agreed with one, does not."""
+    found = standing(tally(given), content_class)
+    if found != "open":
+        return _STATES[found]
+    answered = any((one.source, one.verdict) == (Witness.NEAR, Verdict.AGREE) for one in given)
+    proved = wording.origin == Origin.BIRTH or answered or _vouched(wording)
+    return State.ACTIVE if proved else State.SUSPECT
+
+
+def _was_talked_away(wording: Wording, given: Sequence[Given]) -> bool:
+    """Is it rejected for what people said alone, so that taking it back leads back?"""
+    sources = {one.source for one in given}
+    refuted = any(one.source not in PEOPLE and one.verdict == Verdict.DISAGREE for one in given)
+    return wording.state == State.REJECTED and bool(sources & PEOPLE) and not refuted
+
+
+def _weigh_entry(pk: UUID) -> None:
+    """Set the state of an entry by the verdicts on all its pairings. What speaks against one pairing says
+    that this question has another answer; against several, that the answer is no good. An entry whose own
+    question has refuted it, by fresh answers, is rejected: what else was paired with it was proved by an
+    answer that holds no longer."""
+    entry = _held(pk)
+    if entry.state in OVER:
+        return
+    wordings = list(entry.wordings.exclude(state=State.FROZEN).only("pk", "entry", "origin", "state"))
+    tallies = {wording.pk: tally(_given(wording)) for wording in wordings}
+    found = _of_all(list(tallies.values()))
+    stands = standing(found, entry.content_class)
+    if any(_refutes_itself(wording) for wording in wordings):
+        entry.state = State.REJECTED
+    elif stands == "proved":
+        entry.state = State.ACTIVE
+    elif stands in ("doubted", "refuted"):
+        entry.state = State.SUSPECT
+    # Only a doubt counts here: it is what keeps an entry from being served at all.
+    entry.agreed, entry.disagreed = int(found.agreeing), int(found.against) if stands != "proved" else 0
+    entry.save(update_fields=["state", "agreed", "disagreed"])
+
+
+# So many pairings of one entry must be spoken against for that to fall on the entry.
+_DOUBTED_WORDINGS = 2
+
+
+def _of_all(tallies: Sequence[Tally]) -> Tally:
+    against = [one.against for one in tallies if one.against >= 1]
+    return Tally(
+        sum(one.agreeing for one in tallies),
+        sum(against) if len(against) >= _DOUBTED_WORDINGS else 0.0,
+        sum(one.verdicts for one in tallies),
+    )
+
+
+def _refutes_itself(wording: Wording) -> bool:
+    """Is it the entry's own question, and rejected because fresh answers to it say something else?"""
+    if wording.origin != Origin.BIRTH or wording.state != State.REJECTED:
+        return False
+    return any(one.source in COMPARED and one.verdict == Verdict.DISAGREE for one in _given(wording))
+
+
+def is_doubted(entry: Entry) -> bool:
+    """Was it put in doubt, and is not merely new? Then it serves nobody."""
+    return entry.state == State.SUSPECT and entry.disagreed > 0
 
 
 # --- what a person takes back -------------------------------------------------------------------------
@@ -309,7 +417,7 @@ def raise_epoch(session: Session) -> int:
 
 def freeze_private(session: Session, born: Iterable[UUID] | None = None) -> dict[str, str]:
     """Freeze the session's private entries (of `born`, where given); returns the state that each had."""
-    mine = Entry.objects.filter(session=session, visibility=Visibility.SESSION).exclude(state__in=_OVER)
+    mine = Entry.objects.filter(session=session, visibility=Visibility.SESSION).exclude(state__in=OVER)
     if born is not None:
         mine = mine.filter(pk__in=born)
     before = {str(pk): state for pk, state in mine.select_for_update().values_list("pk", "state")}
@@ -354,33 +462,17 @@ def unblock(session: Session, entries: Iterable[UUID]) -> None:
     session.blocked.remove(*Entry.objects.filter(pk__in=entries))
 
 
-def _is_doubtful(entry: UUID) -> bool:
-    corrected = Observation.objects.filter(
-        wording__entry=entry, source="correction", verdict=Verdict.DISAGREE
-    )
-    return corrected.values("wording").distinct().count() >= _DOUBTED_WORDINGS
-
-
-def doubt_entry(entry: UUID) -> dict[str, str]:
-    """Put an entry in doubt if several of its wordings were corrected; returns the state it had, if it is
-    another now."""
-    if not _is_doubtful(entry):
-        return {}
-    changed = Entry.objects.filter(pk=entry, state=State.ACTIVE).update(state=State.SUSPECT)
-    return {str(entry): State.ACTIVE.value} if changed else {}
-
-
 def trust_entry(before: Mapping[str, str]) -> None:
-    """Take back `doubt_entry`, for entries in which no more than one wording is corrected any longer."""
+    """Give entries that were put in doubt the state back that they had, if nothing else doubts them."""
     for entry, state in before.items():
-        if not _is_doubtful(UUID(entry)):
-            Entry.objects.filter(pk=entry, state=State.SUSPECT).update(state=state)
+        calm = Entry.objects.filter(pk=entry, state=State.SUSPECT, disagreed=0)
+        calm.update(state=state)
 
 
 def freeze(entries: QuerySet[Entry]) -> int:
     """Serve none of these any more; returns how many that was new for. A rejected one stays what it is: it
     serves nobody either, and keeps the same from being stored again."""
-    return entries.exclude(state__in=_OVER).update(state=State.FROZEN)
+    return entries.exclude(state__in=OVER).update(state=State.FROZEN)
 
 
 # --- a second life ----------------------------------------------------------------------------------
@@ -395,7 +487,7 @@ def renew(entry_id: UUID, generation: Generation, cacheability: Cacheability) ->
     with transaction.atomic():
         if not provenance.hold(generation.sources):
             return False
-        standing = Entry.objects.filter(pk=entry_id, read_only=False).exclude(state__in=_OVER)
+        standing = Entry.objects.filter(pk=entry_id, read_only=False).exclude(state__in=OVER)
         renewed = standing.update(
             dies_at=dies_at, expires_at=min(now + _jittered(cacheability.ttl), dies_at), refreshed_at=now
         )
@@ -413,9 +505,9 @@ def succeed(
             if not provenance.hold(generation.sources):
                 return None
             old = Entry.objects.select_for_update(no_key=True).get(pk=entry_id)
-            if old.state in _OVER or old.read_only or is_personal(generation.text):
+            if old.state in OVER or old.read_only or is_personal(generation.text):
                 return None
-            freeze_wordings(list(old.wordings.exclude(state__in=_OVER)))
+            freeze_wordings(list(old.wordings.exclude(state__in=OVER)))
             born = {"session": old.session, "visibility": old.visibility, "epoch": old.epoch}
             return _bear(generation, cacheability, columns, answer_vector=vector, hits=old.hits, **born)
     except (IntegrityError, Entry.DoesNotExist, Session.DoesNotExist):
@@ -423,9 +515,6 @@ def succeed(
 
 
 # --- an operator's word -------------------------------------------------------------------------------
-
-OPERATOR = "operator"
-"""The source of an operator's observations."""
 
 
 def counting(wording: Wording) -> QuerySet[Observation]:
@@ -435,17 +524,25 @@ def counting(wording: Wording) -> QuerySet[Observation]:
     return verdicts if word is None else verdicts.filter(updated_at__gte=word.updated_at)
 
 
-def _count(wording: Wording) -> list[tuple[str, str, UUID]]:
-    """Set how many verdicts agree and disagree; returns those that count: source, verdict, session."""
-    given = list(counting(wording).values_list("source", "verdict", "generation__session"))
-    verdicts = [verdict for _, verdict, _ in given]
-    wording.agreed, wording.disagreed = verdicts.count(Verdict.AGREE), verdicts.count(Verdict.DISAGREE)
+def _given(wording: Wording) -> list[Given]:
+    """The verdicts that count."""
+    rows = counting(wording).values_list("source", "verdict", "generation__session")
+    return [Given(*row) for row in rows]
+
+
+def _count(wording: Wording) -> list[Given]:
+    """Set how many whole verdicts agree and disagree; returns those that count."""
+    given = _given(wording)
+    found = tally(given)
+    wording.agreed, wording.disagreed = int(found.agreeing), int(found.against)
     return given
 
 
 def _word(wording: Wording) -> Observation | None:
     """The last thing that an operator said about a pairing."""
-    return Observation.objects.filter(wording=wording, source=OPERATOR).order_by("-updated_at").first()
+    return (
+        Observation.objects.filter(wording=wording, source=Witness.OPERATOR).order_by("-updated_at").first()
+    )
 
 
 def said(wording: Wording) -> str:
@@ -488,11 +585,12 @@ def settle(pk: UUID, seen: str, state: State, answer: str = "", vector: Vector |
         if generation := _shown_by(wording):
             Observation.objects.update_or_create(
                 generation_id=generation,
-                source=OPERATOR,
+                source=Witness.OPERATOR,
                 defaults={"verdict": verdict, "wording": wording},
             )
         _count(wording)
         _put(wording, state, answer, vector)
+        _weigh_entry(wording.entry_id)
     return wording
 
 
@@ -510,10 +608,11 @@ def take_back(
             word.verdict = said
             word.save(update_fields=["verdict", "updated_at"])
         else:
-            wording.observations.filter(source=OPERATOR).delete()
+            wording.observations.filter(source=Witness.OPERATOR).delete()
         _count(wording)
         changed = before[1] if before[1] != now[1] else ""
         _put(wording, before[0], changed, vector)
+        _weigh_entry(wording.entry_id)
     return wording
 
 

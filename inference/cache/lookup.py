@@ -16,7 +16,7 @@ from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
 from inference.embedding import Vector
-from inference.models import Scope, Wording
+from inference.models import Scope, State, Wording
 from inference.understanding.turns import Turn, Turns
 
 from . import vectors
@@ -31,11 +31,13 @@ _BY_KEY = 32
 
 @dataclass(frozen=True)
 class Found:
-    """A pairing that may be served, and what there is to serve."""
+    """A pairing that may be served, and what there is to serve. `proved`: nothing is open about the entry."""
 
     wording: UUID
     entry: UUID
     answer: str
+    content_class: str
+    proved: bool
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,6 @@ class Candidate(Found):
     stored question's, None where the answer has no vector of the same length.
     """
 
-    content_class: str
     question: str
     resolved: str
     dependent: bool
@@ -70,7 +71,7 @@ _KEY, _SCOPE, _SESSION = "\x01key", -1, UUID(int=1)
 _TEMPLATE, _BANDS, _VECTOR = "\x01template", "\x01bands", "\x01vector"
 
 _COLUMNS = """
-    w.id, w.entry_id, e.answer, e.content_class,
+    w.id, w.entry_id, e.answer, e.content_class, e.state = 'active',
     w.question, w.resolved, w.dependent, w.fingerprint, w.parameters
 """
 _FROM = "inference_wording w JOIN inference_entry e ON e.id = w.entry_id"
@@ -93,23 +94,27 @@ def _bound(compiled: Compiled, actual: Mapping[Any, Any]) -> tuple[str, list[Any
 
 
 @cache
-def _exact() -> Compiled:
+def _exact(first: bool) -> Compiled:
     """The query of `exact`, compiled once: Django builds it in 1.7 ms, Postgres answers it in 0.4."""
+    with_key = Wording.objects.servable(_SCOPE, _SESSION).filter(exact_key=_KEY)
     return _compiled(
-        Wording.objects.servable(_SCOPE, _SESSION)
-        .filter(exact_key=_KEY)
+        (with_key.filter(context=[]) if first else with_key)
         .order_by("visibility", "-created_at")  # "session" sorts before "shared"
-        .values_list("pk", "entry_id", "entry__answer")[:1]
+        .values_list("pk", "entry_id", "entry__answer", "entry__content_class", "entry__state")[:1]
     )
 
 
-def exact(key: str, scope: Scope, session: UUID) -> Found | None:
-    """The proved pairing with this key that `session` may be served; its own before a shared one."""
-    sql, parameters = _bound(_exact(), {_KEY: key, _SCOPE: scope.pk, _SESSION: session})
+def exact(key: str, scope: Scope, session: UUID, first: bool = False) -> Found | None:
+    """The proved pairing with this key that `session` may be served; its own before a shared one. `first`:
+    only what was asked first thing in a conversation."""
+    sql, parameters = _bound(_exact(first), {_KEY: key, _SCOPE: scope.pk, _SESSION: session})
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         row = cursor.fetchone()
-    return Found(*row) if row else None
+    if row is None:
+        return None
+    wording, entry, answer, content_class, state = row
+    return Found(wording, entry, answer, content_class, state == State.ACTIVE)
 
 
 # --- fuzzy ------------------------------------------------------------------------------------------
@@ -223,5 +228,5 @@ def _unprepared(statement: tuple[str, list[Any]]) -> list[tuple[Any, ...]]:
 
 
 def _candidate(row: tuple[Any, ...]) -> Candidate:
-    values: list[Any] = [*row[:7], json.loads(row[7]), tuple(json.loads(row[8])), *row[9:]]
+    values: list[Any] = [*row[:8], json.loads(row[8]), tuple(json.loads(row[9])), *row[10:]]
     return Candidate(*values)

@@ -98,6 +98,15 @@ class Entry(models.Model):
     answer = models.TextField()
     answer_vector = HalfVectorField(null=True, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.SUSPECT)
+    # Known to Postgres too: in a rolling deploy the release before this one inserts without them.
+    agreed = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Verdicts on all its pairings that agree."
+    )
+    disagreed = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        help_text="Those that put the entry itself in doubt; then it is not served.",
+    )
     read_only = models.BooleanField(default=False)
     epoch = models.PositiveIntegerField(default=0)
     hits = models.PositiveIntegerField(default=0)
@@ -141,19 +150,23 @@ class WordingQuerySet(models.QuerySet["Wording"]):
 
     def servable(self, scope: int, session: uuid.UUID) -> Self:
         """Proved pairings that `session` may be served in `scope` now, both given by id: right scope,
-        visible, neither frozen nor rejected nor blocked, of this epoch where private, and not expired."""
+        visible, neither frozen nor rejected nor doubted nor blocked, of this epoch where private, and not
+        expired. An entry that is merely new may be served."""
         born_here = Q(entry__session=session, entry__epoch=F("session__epoch"))
         of_all = Q(entry__visibility=Visibility.SHARED)
         mine = Q(session=session) & (born_here | of_all)
         shared = Q(visibility=Visibility.SHARED) & of_all
-        return self.filter(
-            mine | shared,
-            scope=scope,
-            entry__scope=scope,
-            state=State.ACTIVE,
-            entry__state__in=[State.SUSPECT, State.ACTIVE],
-            entry__expires_at__gt=Now(),
-        ).exclude(entry__blocked_in=session)
+        return (
+            self.filter(
+                mine | shared,
+                scope=scope,
+                entry__scope=scope,
+                state=State.ACTIVE,
+                entry__expires_at__gt=Now(),
+            )
+            .filter(Q(entry__state=State.ACTIVE) | Q(entry__state=State.SUSPECT, entry__disagreed=0))
+            .exclude(entry__blocked_in=session)
+        )
 
 
 class Wording(models.Model):
@@ -254,8 +267,12 @@ class EntrySource(models.Model):
 
 
 class Mode(models.TextChoices):
+    """Live: decides. Shadow: what it would decide is written down, as long as it is newer than the live one.
+    Proposed: waits for an operator's word."""
+
     LIVE = "live"
     SHADOW = "shadow"
+    PROPOSED = "proposed"
 
 
 class Policy(models.Model):
@@ -270,7 +287,18 @@ class Policy(models.Model):
     low = models.FloatField(help_text="At or above: a gray hit, if all agrees and the verifier consents.")
     near = models.FloatField(help_text="At or above: worth proving by the fresh answer. Below: a miss.")
     consent = models.FloatField(help_text="What the verifier must give a pair in between, from 0 to 1.")
+    likely = models.FloatField(
+        default=0.97, db_default=0.97, help_text="In other words: at or above a gray hit by all evidence."
+    )
     note = models.TextField(blank=True)
+    author = models.CharField(
+        max_length=200, blank=True, db_default="", help_text="A user or a command; empty: a fit by itself."
+    )
+    fit = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="The fit: target, confidence, data, bounds and curves.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -370,8 +398,32 @@ class Decision(models.Model):
     policy = models.ForeignKey(
         Policy, on_delete=models.SET_NULL, null=True, blank=True, related_name="decisions"
     )
+    measured = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="What the thresholds were compared with: see `measured`.",
+    )
+    shadow = models.ForeignKey(
+        Policy,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="shadow_decisions",
+        db_index=False,
+        help_text="The policy that was tried without effect.",
+    )
+    shadowed = models.JSONField(
+        null=True, blank=True, help_text="What that one would have done: outcome, wording, entry."
+    )
     milliseconds = models.FloatField()
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                fields=["shadow", "-id"], condition=Q(shadow__isnull=False), name="decision_shadowed"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.layer}: {self.outcome}"
@@ -393,7 +445,17 @@ class Observation(models.Model):
         Wording, on_delete=models.CASCADE, null=True, blank=True, related_name="observations"
     )
     verdict = models.CharField(max_length=10, choices=Verdict.choices)
-    source = models.CharField(max_length=20, default="user")
+    source = models.CharField(max_length=20, default="user", help_text="See inference.cache.standing.")
+    # Known to Postgres too: in a rolling deploy the release before this one inserts without them.
+    reasons = models.JSONField(
+        default=list, db_default=models.Value([], models.JSONField()), blank=True, help_text="Why, in words."
+    )
+    fresh = models.TextField(
+        default="",
+        db_default="",
+        blank=True,
+        help_text="The answer that was compared, where it is not the generation's own.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -404,6 +466,28 @@ class Observation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source}: {self.verdict}"
+
+
+class Check(models.Model):
+    """A stored answer that somebody was given and that is to be asked for anew in the background. It is no
+    Generation: nobody reads, follows, counts or keeps what comes of it. Gone when that is done."""
+
+    generation = models.ForeignKey(
+        "inference.Generation", on_delete=models.CASCADE, related_name="checks", help_text="What was served."
+    )
+    wording = models.OneToOneField(
+        Wording,
+        on_delete=models.CASCADE,
+        related_name="open_check",
+        help_text="One at a time for each pairing.",
+    )
+    claimed_by = models.CharField(max_length=120, blank=True)
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    def __str__(self) -> str:
+        return f"check of {self.wording_id}"
 
 
 class Cause(models.TextChoices):

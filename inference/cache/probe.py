@@ -3,17 +3,26 @@
 import hashlib
 import json
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from uuid import UUID
 
 from django.conf import settings
 
-from inference.embedding import Vector, embed
+from inference import knowledge
+from inference.embedding import Vector, embed, identity
 from inference.models import Scope
-from inference.understanding import keys
-from inference.understanding.context import Context, careful, context_text, exact_key, read_context
+from inference.understanding import keys, standalone
+from inference.understanding.context import (
+    Context,
+    careful,
+    context_text,
+    exact_key,
+    likely_alone,
+    read_context,
+)
 from inference.understanding.fingerprint import fingerprint
+from inference.understanding.grounding import NOTHING, Ground, ground
 from inference.understanding.turns import Turns
 
 from .prints import Prints, digest
@@ -22,16 +31,25 @@ from .prints import Prints, digest
 @dataclass(frozen=True)
 class Probe:
     """One question of one session, in its context. What costs nothing is an attribute, the rest is found out
-    when asked for: an exact hit needs neither keys nor vectors."""
+    when asked for: an exact hit needs neither keys nor vectors. `alone`: the context of a question that is
+    taken to lean on its history in doubt only, as if it stood alone."""
 
     scope: Scope
     session: UUID
     turns: Turns
     context: Context
+    alone: Context | None = None
+    said: dict[UUID, float] = field(default_factory=dict, compare=False, repr=False)
+    """What the verifier gave this question and a wording, once it was asked."""
 
     @cached_property
     def exact_key(self) -> str:
         return exact_key(self.scope.hash, self.context)
+
+    @cached_property
+    def alone_key(self) -> str:
+        """The exact key of the same words asked first thing; "" where they are not taken for that."""
+        return exact_key(self.scope.hash, self.alone) if self.alone else ""
 
     @property
     def question(self) -> str:
@@ -120,5 +138,14 @@ class Probe:
 def read(scope: Scope, session: UUID, turns: Turns, misread: Set[int] = frozenset()) -> Probe:
     """The probe for the last of `turns`; those of `misread` only look like corrections. Raises ValueError
     when the last is no question."""
-    context = read_context(turns, settings.CONTEXT_TURNS, misread=misread)
-    return Probe(scope, session, turns, careful(context))
+    vectors = embed if standalone.knows(identity()) else None
+    named = _ground(scope) if len(turns) > 1 else NOTHING
+    context = read_context(turns, settings.CONTEXT_TURNS, misread=misread, vectors=vectors, ground=named)
+    cautious = careful(context)
+    doubted = cautious.dependence.dependent and likely_alone(context)
+    return Probe(scope, session, turns, cautious, context if doubted else None)
+
+
+def _ground(scope: Scope) -> Ground:
+    """What is said to everybody who asks in this scope."""
+    return ground("\n\n".join((scope.system_prompt, knowledge.read().text)))

@@ -18,7 +18,7 @@ from inference.models import OPEN, Entry, Generation, State, Verdict, Visibility
 from inference.understanding.cacheability import Cacheability
 
 from . import agreement, lifecycle, provenance
-from .agreement import Answer
+from .agreement import Answer, Asked
 from .prints import compare_prints
 from .probe import Probe
 
@@ -88,7 +88,9 @@ def conclude(probe: Probe, generation: Generation, cacheability: Cacheability) -
     fresh = Answer(generation.text, None if vectors is None else vectors[0])
     stored = entry.answer_vector
     known = Answer(entry.answer, None if stored is None else np.asarray(stored, dtype=np.float32))
-    same = agreement.judge(known, fresh, compare_prints(probe.prints, probe.prints), probe.dependent)
+    words = agreement.words_of(probe.prints.meaning)
+    itself = Asked(compare_prints(probe.prints, probe.prints), probe.dependent, same=True, words=words)
+    same = agreement.judge(known, fresh, itself)
     if same.verdict == Verdict.AGREE:
         return born if lifecycle.renew(entry_id, generation, cacheability) else None
     return lifecycle.succeed(entry_id, probe, generation, cacheability, fresh.vector)

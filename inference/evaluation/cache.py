@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from django.db import connection
@@ -28,8 +28,10 @@ Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 Decide = Callable[[Probe], Decided]
+Item = TypeVar("Item")
 
-_APP = "evaluation"
+# The app of scopes that are thrown away.
+MEASURING = "evaluation"
 # Stands for the answer of a case that has none; it is in no language.
 NO_ANSWER = "—"
 
@@ -75,12 +77,16 @@ class Asked:
 
 
 @dataclass
-class _World:
+class World:
     """The throw-away scope. `entries` is the entry of each case's seed, `learned` of each case's probe."""
 
     scope: Scope
     entries: dict[str, uuid.UUID] = field(default_factory=dict)
     learned: dict[str, uuid.UUID] = field(default_factory=dict)
+
+    def read(self, turns: Turns) -> Probe:
+        """As a new conversation asks it."""
+        return probe.read(self.scope, uuid.uuid4(), turns)
 
 
 def evaluate(
@@ -91,19 +97,19 @@ def evaluate(
     `warm` adds two blocks: "warm", and "reworded", what the third wordings get before anything was learned. A
     case's own probe is most often nearly its seed's words where it expects a reject, and in far other words
     where it expects a hit; its third wording is in other words either way."""
-    with _throw_away() as world:
-        _store(world, cases, progress)
-        asked = [_ask(world, case, case.probe) for case in _watched("probes", cases, progress)]
+    with throw_away() as world:
+        store(world, cases, progress)
+        asked = [_ask(world, case, case.probe) for case in watched("probes", cases, progress)]
         report = _report(asked)
         if warm:
             reworded = [(case, case.third) for case in cases if case.third]
-            thirds = [_ask(world, *one) for one in _watched("reworded", reworded, progress)]
+            thirds = [_ask(world, *one) for one in watched("reworded", reworded, progress)]
             report["reworded"] = _report(thirds)
-            for one in _watched("answers", asked, progress):
+            for one in watched("answers", asked, progress):
                 _answer(world, one)
             wordings = [(case, case.probe) for case in cases]
             wordings += [(case, case.third) for case in cases if case.third and case.expect == "hit"]
-            again = [_ask(world, *one) for one in _watched("again", wordings, progress)]
+            again = [_ask(world, *one) for one in watched("again", wordings, progress)]
             report["warm"] = _report(again)
         return report
 
@@ -112,15 +118,16 @@ def evaluate_by(
     ways: Mapping[str, Decide], cases: Sequence[Case], progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
     """The figures of every way of deciding, on the same stored seeds."""
-    with _throw_away() as world:
-        _store(world, cases, progress)
+    with throw_away() as world:
+        store(world, cases, progress)
         return {
-            name: _report([_ask(world, case, case.probe, way) for case in _watched(name, cases, progress)])
+            name: _report([_ask(world, case, case.probe, way) for case in watched(name, cases, progress)])
             for name, way in ways.items()
         }
 
 
-def _watched(what: str, items: Sequence[Any], progress: Progress) -> Iterator[Any]:
+def watched(what: str, items: Sequence[Item], progress: Progress) -> Iterator[Item]:
+    """The items, one after another, while `progress` is told how far it is."""
     for at, item in enumerate(items):
         progress(what, at, len(items))
         yield item
@@ -131,12 +138,12 @@ def _watched(what: str, items: Sequence[Any], progress: Progress) -> Iterator[An
 
 
 @contextmanager
-def _throw_away() -> Iterator[_World]:
+def throw_away() -> Iterator[World]:
     """A scope of its own for as long as the block lasts."""
     _sweep()
-    scope = scopes.for_measuring(_APP)
+    scope = scopes.for_measuring(MEASURING)
     try:
-        yield _World(scope)
+        yield World(scope)
     finally:
         if not connection.in_atomic_block:
             connection.close()  # an interrupted statement may have left it unusable
@@ -145,7 +152,7 @@ def _throw_away() -> Iterator[_World]:
 
 def _sweep() -> None:
     """Delete what a killed run left behind."""
-    for scope in Scope.objects.filter(app=_APP, created_at__lt=timezone.now() - timedelta(hours=12)):
+    for scope in Scope.objects.filter(app=MEASURING, created_at__lt=timezone.now() - timedelta(hours=12)):
         _delete(scope)
 
 
@@ -156,11 +163,11 @@ def _delete(scope: Scope) -> None:
     scope.delete()
 
 
-def _store(world: _World, cases: Sequence[Case], progress: Progress) -> None:
+def store(world: World, cases: Sequence[Case], progress: Progress) -> None:
     """Store every seed as a shared, active entry; equal questions in equal contexts are one."""
     known: dict[str, uuid.UUID] = {}
     session = Session.objects.create(pk=uuid.uuid4())
-    for case in _watched("seeds", cases, progress):
+    for case in watched("seeds", cases, progress):
         read = probe.read(world.scope, session.pk, case.seed[:-1])
         if read.exact_key not in known:
             # A stand-in is like nothing, so that nothing follows from how like it a question is.
@@ -174,9 +181,9 @@ def _store(world: _World, cases: Sequence[Case], progress: Progress) -> None:
 # --- asking ---------------------------------------------------------------------------------------------
 
 
-def _ask(world: _World, case: Case, turns: Turns, decide: Decide = decision.decide) -> Asked:
+def _ask(world: World, case: Case, turns: Turns, decide: Decide = decision.decide) -> Asked:
     started = time.perf_counter()
-    decided = decide(_read(world, turns))
+    decided = decide(world.read(turns))
     milliseconds = (time.perf_counter() - started) * 1000
     learned = world.learned.get(case.id)
     right = {learned} if learned else set()
@@ -185,14 +192,10 @@ def _ask(world: _World, case: Case, turns: Turns, decide: Decide = decision.deci
     return Asked(case, decided, frozenset(right), milliseconds)
 
 
-def _read(world: _World, turns: Turns) -> Probe:
-    return probe.read(world.scope, uuid.uuid4(), turns)
-
-
 _KEPT = Cacheability("fact", True, True, timedelta(hours=24), timedelta(days=7), "a case")
 
 
-def _answer(world: _World, asked: Asked) -> None:
+def _answer(world: World, asked: Asked) -> None:
     """What happens live when the fresh answer to a question is there: it is observed and kept."""
     if asked.decided.served or not asked.case.fresh:
         return

@@ -156,10 +156,11 @@ def _candidate(question: Probe, one: _Wording, likeness: float, context_likeness
     answer = _present(embedding.embed([one.answer]))[0] if one.answer else None
     asked, stored = _present(question.question_vector), _present(one.probe.question_vector)
     return Candidate(
-        wording=one.entry,
+        wording=uuid.uuid5(one.entry, one.probe.exact_key),
         entry=one.entry,
         answer=one.answer or NO_ANSWER,
         content_class="fact",
+        proved=True,
         question=one.probe.question,
         resolved=one.probe.resolved,
         dependent=one.probe.dependent,

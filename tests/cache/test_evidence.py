@@ -39,6 +39,7 @@ def pair(scope: Scope, asked: str, kept: str, answer: str = ANSWER) -> tuple[Pro
         entry=SESSION,
         answer=answer,
         content_class="fact",
+        proved=True,
         question=kept,
         resolved="",
         dependent=other.dependent,

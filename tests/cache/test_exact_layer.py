@@ -247,7 +247,7 @@ class TestDoubt:
     def test_a_better_answer_supersedes_a_doubted_one(self, ask: Ask) -> None:
         first = ask(CAPITAL)
         service.feedback(first.pk, Verdict.DISAGREE)
-        Entry.objects.update(answer="It is Rome.")
+        Entry.objects.update(answer="It is Rome.", answer_vector=None)
         ask(CAPITAL)
         served = ask(CAPITAL)
         assert (served.served_by, served.text) == (ServedBy.EXACT, first.text)

@@ -29,6 +29,8 @@ from .conftest import Ask, at_once, turns, work
 
 PLAN = "Name the capital of France in one word."
 NO = "No, that's wrong, I meant Spain."
+# Nothing like the others, so that it stands alone after them.
+ELSEWHERE = "How many legs does a spider have?"
 MINE = "My name is Zoe. Is a cat an animal? Say yes or no."
 
 
@@ -239,11 +241,11 @@ def elsewhere_read(generation: Generation) -> probe.Probe:
 
 class TestUndo:
     def test_all_of_it_is_taken_back(self, ask: Ask) -> None:
-        first = ask("Name the capital of Italy in one word.")
+        first = ask(ELSEWHERE)
         talk = Talk()
         kept = talk.aside(MINE)
         born = talk.say(PLAN).entry
-        hit = talk.say("Name the capital of Italy in one word.")
+        hit = talk.say(ELSEWHERE)
         assert hit.entry_id == first.entry_id
         said = talk.say(NO)
         done = Invalidation.objects.get()
@@ -345,7 +347,7 @@ class TestOtherCauses:
         assert blocked(talk) == {first.entry_id} and talk.session.epoch == 0
         assert work(again).served_by == ServedBy.MODEL
         observed = Observation.objects.get()
-        assert (observed.source, observed.verdict) == ("regenerate", Verdict.UNCLEAR)
+        assert (observed.source, observed.verdict) == ("regenerate", Verdict.DISAGREE)
         assert ask(PLAN, session=talk.id).served_by == ServedBy.MODEL
         assert ask(PLAN).served_by == ServedBy.EXACT, "nobody else is concerned"
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from inference.cache import agreement, decision, learning, lifecycle, lookup, policy, probe
-from inference.cache.agreement import Answer
+from inference.cache import agreement, decision, learning, lifecycle, lookup, policy, probe, standing
+from inference.cache.agreement import Answer, Asked
 from inference.cache.lookup import Candidate
 from inference.cache.probe import Probe
 from inference.embedding import embed
@@ -143,10 +143,10 @@ def _pair(scope: Scope, entry: Entry, text: str) -> tuple[Probe, Candidate]:
 class TestProof:
     def test_a_wording_that_was_only_served_needs_several_agreeing_verdicts(self, scope: Scope) -> None:
         entry = stored(scope, QUESTION, answer=ANSWER).entry
-        owner = Session.objects.create(pk=uuid.uuid4())
-        read = probe.read(scope, owner.pk, turns(OTHERWISE))
         wording = None
         for at in range(3):
+            owner = Session.objects.create(pk=uuid.uuid4())
+            read = probe.read(scope, owner.pk, turns(OTHERWISE))
             generation = Generation.objects.create(session=owner, scope=scope, question={}, text=ANSWER)
             wording = lifecycle.learn(read, generation, entry.pk, State.SUSPECT, Origin.HIT, True)
             assert wording.state == State.SUSPECT, f"after {at} verdicts"
@@ -158,10 +158,11 @@ class TestProof:
         )
         assert lifecycle.weigh(wording) == State.SUSPECT
 
-    def test_the_bound_rises_with_agreement_and_falls_with_doubt(self) -> None:
-        bounds = [lifecycle.lower_bound(n, 0) for n in range(6)]
-        assert bounds == sorted(bounds) and bounds[0] == 0 and bounds[-1] < 1
-        assert lifecycle.lower_bound(5, 1) < lifecycle.lower_bound(5, 0)
+    def test_the_bounds_rise_with_agreement_and_fall_with_doubt(self) -> None:
+        lower = [standing.bounds(n, 0)[0] for n in range(6)]
+        assert lower == sorted(lower) and lower[0] == 0 and lower[-1] < 1
+        assert standing.bounds(5, 1)[0] < standing.bounds(5, 0)[0]
+        assert standing.bounds(1, 5)[1] < standing.bounds(1, 1)[1] < 1
 
 
 class TestAgreement:
@@ -169,8 +170,9 @@ class TestAgreement:
         vectors = embed([stored, fresh])
         assert vectors is not None
         a, b = Answer(stored, vectors[0]), Answer(fresh, vectors[1])
-        ours = agreement.judge(a, b, asked or Comparison("unknown")).verdict
-        assert ours == agreement.judge(b, a, asked or Comparison("unknown")).verdict, "it is symmetric"
+        known = Asked(asked or Comparison("unknown"))
+        ours = agreement.judge(a, b, known).verdict
+        assert ours == agreement.judge(b, a, known).verdict, "it is symmetric"
         return ours
 
     @pytest.mark.parametrize(
@@ -197,7 +199,8 @@ class TestAgreement:
                 Verdict.DISAGREE,
             ),
             ("It opens at nine.", "九点开门。", Verdict.DISAGREE),
-            ("The lighthouse is 38 metres tall.", "The lighthouse tower is 38 metres high.", Verdict.AGREE),
+            # Hardly another word but one more: what it adds may be the difference.
+            ("The lighthouse is 38 metres tall.", "The lighthouse tower is 38 metres high.", Verdict.UNCLEAR),
             (
                 "Soak it in lukewarm water with conditioner and dry it flat on a towel.",
                 "It can be rescued: lukewarm water and conditioner for 30 minutes, then flat on a towel.",
@@ -217,7 +220,7 @@ class TestAgreement:
         assert self.judge(ANSWER, SAME, asked) == Verdict.UNCLEAR
 
     def test_without_vectors_only_the_same_words_agree(self) -> None:
-        asked = Comparison("agree")
+        asked = Asked(Comparison("agree"))
         assert agreement.judge(Answer(ANSWER, None), Answer(SAME, None), asked).verdict == Verdict.UNCLEAR
         assert agreement.judge(Answer(ANSWER, None), Answer(ANSWER, None), asked).verdict == Verdict.AGREE
         short, long = np.ones(3, np.float32), np.ones(4, np.float32)

@@ -146,7 +146,7 @@ class TestSummaries:
         covered = turns("How high is the tower?", "It is 330 m high, and was built for a fair.")
         assert summaries._is_of(text, covered) is taken
 
-    def test_they_wait_for_all_questions(self) -> None:
+    def test_they_wait_for_all_questions(self, no_workers: None) -> None:
         dispatch.summarise(1)
         dispatch.generate(uuid.uuid4())
         with app.connection_for_read() as connection, connection.SimpleQueue("generate") as tasks:

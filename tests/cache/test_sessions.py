@@ -186,6 +186,49 @@ def test_an_entry_of_others_that_it_asked_in_its_own_way_stays(ask: Ask) -> None
     assert Entry.objects.get() == theirs.entry and Wording.objects.get().session_id == other
 
 
+def served_by(pairing: Wording, session: uuid.UUID, said: Verdict, source: str = "correction") -> Generation:
+    """An answer that `session` was given through this pairing, and what it said of it."""
+    answer = service.ask(session, turns(pairing.question))
+    Generation.objects.filter(pk=answer.pk).update(wording=pairing, entry=pairing.entry)
+    Observation.objects.create(generation=answer, wording=pairing, verdict=said, source=source)
+    lifecycle.weigh(pairing)
+    pairing.refresh_from_db()
+    return answer
+
+
+def test_what_it_said_of_a_pairing_of_others_counts_no_longer(ask: Ask) -> None:
+    """The rule is the one of undoing a correction: each session's verdict counts as long as it stands."""
+    pairing = ask(CAPITAL).wording
+    first, second = uuid.uuid4(), uuid.uuid4()
+    seen = []
+    for session in (first, second):
+        served_by(pairing, session, Verdict.DISAGREE)
+        seen.append((pairing.state, pairing.disagreed))
+    for session in (first, second):
+        service.forget_session(session)
+        pairing.refresh_from_db()
+        seen.append((pairing.state, pairing.disagreed))
+    assert seen == [
+        (State.SUSPECT, 1),
+        (State.REJECTED, 2),
+        (State.SUSPECT, 1),
+        (State.ACTIVE, 0),
+    ]
+
+
+def test_what_it_said_for_a_pairing_counts_no_longer_either(ask: Ask) -> None:
+    pairing = ask(CAPITAL).wording
+    Wording.objects.update(origin=Origin.HIT, state=State.SUSPECT)
+    pairing.refresh_from_db()
+    sessions_ = [uuid.uuid4() for _ in range(3)]
+    for session in sessions_:
+        served_by(pairing, session, Verdict.AGREE, "user")
+    assert (pairing.state, pairing.agreed) == (State.ACTIVE, 3), "three of three prove it"
+    service.forget_session(sessions_[0])
+    pairing.refresh_from_db()
+    assert (pairing.state, pairing.agreed) == (State.SUSPECT, 2)
+
+
 def test_who_followed_a_forgotten_question_computes_it(queue: Ask) -> None:
     mine = uuid.uuid4()
     leader, follower = queue(CAPITAL, session=mine), queue(CAPITAL)
