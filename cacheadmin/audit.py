@@ -9,7 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from .models import AuditRecord
 
-WORDING, ENTRY, PAIR = "wording", "entry", "confusable pair"
+WORDING, ENTRY, PAIR, POLICY = "wording", "entry", "confusable pair", "policy"
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,13 @@ class Change:
     subject_id: object
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)
+
+
+def of(actor: AbstractBaseUser | str) -> dict[str, Any]:
+    """The columns that say who acted: a user, or what a command or another system is called."""
+    if isinstance(actor, str):
+        return {"user_id": None, "actor": actor[:200]}
+    return {"user_id": actor.pk, "actor": actor.get_username()[:200]}
 
 
 def record(
@@ -33,12 +40,11 @@ def record(
     called. Returns the batch by which it can be found and undone. Raises IntegrityError if what it undoes
     was undone before."""
     batch = uuid.uuid4()
-    user, name = (None, actor) if isinstance(actor, str) else (actor, actor.get_username())
+    who = of(actor)
     AuditRecord.objects.bulk_create(
         AuditRecord(
             batch=batch,
-            user_id=user.pk if user else None,
-            actor=name[:200],
+            **who,
             action=action,
             subject=change.subject,
             subject_id=str(change.subject_id),

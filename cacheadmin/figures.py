@@ -1,24 +1,31 @@
 """What the cache does, in figures: over a stretch of time, of one scope or content class or all."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import connection
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from inference.models import Decision, Entry, Generation, Outcome, Scope, ServedBy, Wording
 
-from . import review, tallies
-from .models import AnswerHour, AuditRecord, LookupHour
+from . import reliability, review, tallies
+from .models import AnswerHour, LookupHour
+from .reliability import Estimate, Judged, Stratum
+from .tallies import Stretch
 
+Rows = Sequence[Mapping[str, Any]]
+
+# What is shown, and in which steps.
 RANGES = {
-    "1h": timedelta(hours=1),
-    "24h": timedelta(hours=24),
-    "7d": timedelta(days=7),
+    "1h": (timedelta(hours=1), timedelta(minutes=2)),
+    "24h": (timedelta(hours=24), timedelta(hours=1)),
+    "7d": (timedelta(days=7), timedelta(hours=3)),
+    "30d": (timedelta(days=30), timedelta(hours=12)),
 }
+LAYERS = ("exact", "fuzzy", "semantic")
 SERVED = (Outcome.HIT, Outcome.GRAY)
 
 
@@ -48,7 +55,9 @@ class Speed:
 
 @dataclass(frozen=True)
 class Overview:
-    since: datetime
+    """`lookup_rows` and `answer_rows` are the counts by step, from which the rest is summed."""
+
+    stretch: Stretch
     lookups: int
     served: int
     layers: list[Layer]
@@ -59,7 +68,9 @@ class Overview:
     seconds_saved: float
     prompt_tokens: int
     cached_tokens: int
-    changes: list[AuditRecord]
+    false_hits: Estimate | None
+    lookup_rows: Rows = field(repr=False)
+    answer_rows: Rows = field(repr=False)
 
     @property
     def hit_ratio(self) -> float | None:
@@ -75,48 +86,85 @@ class Overview:
         """The share of prompt tokens that the engine did not read anew."""
         return self.cached_tokens / self.prompt_tokens if self.prompt_tokens else None
 
+    @property
+    def money_saved(self) -> float | None:
+        """What the saved tokens would have cost; None where nobody has said what they cost."""
+        return money(self.tokens_saved)
 
-def overview(span: timedelta, scope: Scope | None, content_class: str) -> Overview:
-    """Figures of the last `span`: of whole hours, where those are counted already."""
-    since = timezone.now() - span
-    which = (since, scope.pk if scope else None, content_class)
-    lookups = tallies.summed(LookupHour, ("layer", "outcome"), *which)
-    answers = tallies.summed(AnswerHour, ("served_by", "bucket"), *which)
-    asked = int(sum(row["n"] for row in lookups if row["outcome"] != Outcome.BYPASS))
+
+def money(tokens: float) -> float | None:
+    """What these tokens cost at PRICE_PER_1000_TOKENS."""
+    return tokens / 1_000 * settings.PRICE_PER_1000_TOKENS if settings.PRICE_PER_1000_TOKENS else None
+
+
+def overview(span: str, scope: Scope | None, content_class: str) -> Overview:
+    """Figures of the stretch that is called `span`: of whole hours, where those are counted already."""
+    stretch = Stretch.of(*RANGES[span], scope, content_class)
+    lookups = tallies.by_step(LookupHour, stretch)
+    answers = tallies.by_step(AnswerHour, stretch)
+    outcomes = tallies.summed(lookups, "outcome")
+    asked = sum(n for (outcome,), n in outcomes.items() if outcome != Outcome.BYPASS)
     saved = [row for row in answers if row["served_by"] != ServedBy.MODEL]
     return Overview(
-        since=since,
-        lookups=asked,
-        served=int(sum(row["n"] for row in lookups if row["outcome"] in SERVED)),
-        layers=[_layer(name, lookups, asked) for name in ("exact", "fuzzy", "semantic")],
-        outcomes={o: int(sum(row["n"] for row in lookups if row["outcome"] == o)) for o in Outcome.values},
+        stretch=stretch,
+        lookups=int(asked),
+        served=int(sum(outcomes.get((outcome,), 0) for outcome in SERVED)),
+        layers=[_layer(name, lookups, asked) for name in LAYERS],
+        outcomes={outcome: int(outcomes.get((outcome,), 0)) for outcome in Outcome.values},
         speeds=_speeds(answers),
         answers_saved=int(sum(row["n"] for row in saved)),
         tokens_saved=int(sum(row["tokens_saved"] for row in saved)),
         seconds_saved=sum(row["seconds_saved"] for row in saved),
         prompt_tokens=int(sum(row["prompt_tokens"] for row in answers)),
         cached_tokens=int(sum(row["cached_tokens"] for row in answers)),
-        changes=list(AuditRecord.objects.filter(created_at__gte=since).order_by("-id")[:10]),
+        false_hits=_false_hits(stretch, outcomes)[1],
+        lookup_rows=lookups,
+        answer_rows=answers,
     )
 
 
-def _layer(name: str, lookups: list[Mapping[str, Any]], asked: int) -> Layer:
+def false_hits(span: str) -> tuple[Judged, Estimate | None]:
+    """Of all scopes and classes: what was judged in this time, and what that says of all hits."""
+    stretch = Stretch.of(*RANGES[span])
+    outcomes = tallies.summed(tallies.by_step(LookupHour, stretch), "outcome")
+    return _false_hits(stretch, outcomes)
+
+
+def _false_hits(
+    stretch: Stretch, outcomes: Mapping[tuple[Any, ...], float]
+) -> tuple[Judged, Estimate | None]:
+    judged = reliability.judged(stretch.since, stretch.scope, stretch.content_class)
+    kinds = ((Outcome.GRAY, True), (Outcome.HIT, False))
+    strata = [
+        Stratum(int(outcomes.get((outcome,), 0)), *judged.by_gray.get(gray, (0, 0)))
+        for outcome, gray in kinds
+    ]
+    return judged, reliability.estimate(strata, judged.checked)
+
+
+def _layer(name: str, lookups: Rows, asked: float) -> Layer:
     mine = [row for row in lookups if row["layer"] == name]
-    outcomes = {row["outcome"]: int(row["n"]) for row in mine}
+    outcomes = {outcome: int(n) for (outcome,), n in tallies.summed(mine, "outcome").items()}
     total = sum(outcomes.values())
     served = sum(outcomes.get(outcome, 0) for outcome in SERVED)
     milliseconds = sum(row["milliseconds"] for row in mine)
     return Layer(name, outcomes, milliseconds / total if total else 0.0, served / asked if asked else 0.0)
 
 
-def _speeds(answers: list[Mapping[str, Any]]) -> list[Speed]:
-    speeds = []
-    for name in ServedBy.values:
-        buckets = {row["bucket"]: row["n"] for row in answers if row["served_by"] == name}
-        if buckets:
-            ends = (tallies.percentile(buckets, share) for share in (0.5, 0.95))
-            speeds.append(Speed(name, int(sum(buckets.values())), *ends))
-    return speeds
+def _speeds(answers: Rows) -> list[Speed]:
+    found: dict[str, dict[int, float]] = {}
+    for (name, bucket), n in tallies.summed(answers, "served_by", "bucket").items():
+        found.setdefault(name, {})[bucket] = n
+    return [
+        Speed(
+            name,
+            int(sum(found[name].values())),
+            tallies.percentile(found[name], 0.5),
+            tallies.percentile(found[name], 0.95),
+        )
+        for name in ServedBy.values
+        if name in found
+    ]
 
 
 @dataclass(frozen=True)
@@ -147,9 +195,25 @@ _FEW = 10_000
 
 def estimated(model: type[Entry] | type[Wording] | type[Decision] | type[Generation]) -> int:
     """Rows of a table: exactly as long as they are few, else as Postgres estimates them."""
-    few = model._default_manager.order_by().values("pk")[: _FEW + 1].count()
-    if few <= _FEW:
-        return few
     with connection.cursor() as cursor:
         cursor.execute("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table])
-        return max(few, int(cursor.fetchone()[0]))
+        rows = int(cursor.fetchone()[0])
+    if rows > 2 * _FEW:
+        return rows
+    few = model._default_manager.order_by().values("pk")[: _FEW + 1].count()
+    return few if few <= _FEW else max(few, rows)
+
+
+def load(since: datetime, step: timedelta) -> dict[datetime, dict[str, Any]]:
+    """The most that waited and was held in each step since then."""
+    with connection.cursor() as cursor:
+        cursor.cursor.execute(
+            """
+                SELECT date_bin(%s::interval, at, %s::timestamptz), max(waiting), max(suspects),
+                    max(kv_bytes), max(kv_limit)
+                FROM cacheadmin_loadsample WHERE at >= %s GROUP BY 1
+            """,
+            [step, tallies.ORIGIN, since],
+        )
+        names = ("waiting", "suspects", "kv_bytes", "kv_limit")
+        return {row[0]: dict(zip(names, row[1:], strict=True)) for row in cursor.fetchall()}

@@ -96,16 +96,29 @@ def _cache() -> tuple[bool, str]:
     return (True, _("on")) if settings.CACHE_ENABLED else (False, _("switched off by the settings"))
 
 
-def amounts() -> list[Amount]:
-    """How much waits and is held. Raises DatabaseError."""
+@dataclass(frozen=True)
+class Waiting:
+    """Answers being written, or waiting for an engine, counted to a thousand; and for how long the first of
+    them has, in seconds."""
+
+    answers: int
+    longest: int
+
+
+def waiting() -> Waiting:
     # Not ordered: Postgres would walk all generations by their time to find the few that are open.
     open_now = Generation.objects.filter(status__in=OPEN).values_list("created_at", flat=True)[:_OPEN]
     since = list(open_now)
-    held = figures.holdings()
-    waited = int((timezone.now() - min(since)).total_seconds()) if since else 0
+    longest = int((timezone.now() - min(since)).total_seconds()) if since else 0
+    return Waiting(len(since), longest)
+
+
+def amounts() -> list[Amount]:
+    """How much waits and is held. Raises DatabaseError."""
+    held, now = figures.holdings(), waiting()
     return [
-        Amount(_("Answers being written or waiting"), len(since), limit=settings.QUEUE_LIMIT),
-        Amount(_("Longest wait"), waited, "s", settings.SILENT_SECONDS),
+        Amount(_("Answers being written or waiting"), now.answers, limit=settings.QUEUE_LIMIT),
+        Amount(_("Longest wait"), now.longest, "s", settings.SILENT_SECONDS),
         Amount(_("Suspect pairings in review"), held.suspects),
         Amount(_("Entries"), held.entries, limit=settings.CACHE_ROWS),
         Amount(_("Wordings"), held.wordings),

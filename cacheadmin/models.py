@@ -38,6 +38,7 @@ class Action(models.TextChoices):
     SKIP = "skip"
     CONFUSE = "confuse"  # two names that never are to be confused again
     UNDO = "undo"
+    TUNE = "tune"  # thresholds put in force, on trial, or proposed
 
 
 class Status(models.TextChoices):
@@ -81,6 +82,7 @@ class AuditRecord(models.Model):
             models.Index(fields=["subject", "subject_id"], name="audit_subject"),
             models.Index(fields=["user", "-id"], name="audit_user"),
             models.Index(fields=["-created_at"], name="audit_newest"),
+            models.Index(fields=["batch"], condition=~Q(status="done"), name="audit_unfinished"),
         ]
         constraints: ClassVar = [
             # Two people who undo the same action at once undo it once.
@@ -93,6 +95,11 @@ class AuditRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} by {self.actor}"
+
+    @property
+    def many(self) -> int:
+        """How many rows of this kind the whole action was about."""
+        return AuditRecord.objects.filter(batch=self.batch, subject=self.subject).count()
 
 
 class ReviewClaim(models.Model):
@@ -113,10 +120,20 @@ class ReviewClaim(models.Model):
         return self.expires_at > timezone.now()
 
 
+class Cut(models.TextChoices):
+    """What a count is of. All four are kept, so that no figure is summed from more rows than it shows."""
+
+    EACH = "each"  # one scope and one class
+    SCOPE = "scope"  # one scope, all classes
+    CLASS = "class"  # one class, all scopes
+    ALL = "all"
+
+
 class _Hour(models.Model):
     """What happened in one hour that is over, counted: of that much the figures can be read at once."""
 
     hour = models.DateTimeField()
+    cut = models.CharField(max_length=5, choices=Cut.choices)
     scope = models.ForeignKey(Scope, on_delete=models.CASCADE, null=True, related_name="+", db_index=False)
     content_class = models.CharField(max_length=20, blank=True, help_text="Empty without an entry.")
     n = models.PositiveIntegerField()
@@ -136,7 +153,9 @@ class LookupHour(_Hour):
     milliseconds = models.FloatField(help_text="Of all of them together.")
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["hour"], name="lookup_hour")]
+        indexes: ClassVar = [
+            models.Index(fields=["cut", "scope", "content_class", "hour"], name="lookup_hour_cut")
+        ]
 
 
 class AnswerHour(_Hour):
@@ -150,4 +169,38 @@ class AnswerHour(_Hour):
     cached_tokens = models.BigIntegerField(help_text="Those among them that were not read anew.")
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["hour"], name="answer_hour")]
+        indexes: ClassVar = [
+            models.Index(fields=["cut", "scope", "content_class", "hour"], name="answer_hour_cut")
+        ]
+
+
+class LoadSample(models.Model):
+    """How much waited and was held at one moment. What engines hold is known only while they say it."""
+
+    at = models.DateTimeField(unique=True)
+    waiting = models.PositiveIntegerField(help_text="Answers being written, or waiting for an engine.")
+    suspects = models.PositiveIntegerField(help_text="Pairings in review, counted to a thousand.")
+    kv_bytes = models.BigIntegerField(null=True, help_text="Keys and values held by all engines.")
+    kv_limit = models.BigIntegerField(null=True, help_text="What they may hold at most.")
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M}: {self.waiting}"
+
+
+class SavedSearch(models.Model):
+    """Filters of the entries page that an operator gave a name."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_searches"
+    )
+    name = models.CharField(max_length=60)
+    query = models.TextField(help_text="As it stands in the address.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["user", "name"], name="one_saved_search_per_name")
+        ]
+
+    def __str__(self) -> str:
+        return self.name

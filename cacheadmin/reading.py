@@ -9,8 +9,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from inference.cache import agreement, lifecycle
-from inference.cache.agreement import Agreement, Answer
+from inference.cache import lifecycle
 from inference.cache.prints import Prints, compare_prints
 from inference.models import Decision, Entry, Generation, Observation, Wording
 from inference.understanding.fingerprint import Comparison, Reason, compare, fingerprint
@@ -23,6 +22,8 @@ VECTORS = ("question_vector", "context_vector")
 SHOWN_DECISIONS = 50
 SHOWN_OBSERVATIONS = 10
 SHOWN_WORDINGS = 100
+SHOWN_READERS = 20
+LOOKED_AT = 250
 _SHOWN_LOOKUPS = 5
 
 
@@ -52,11 +53,6 @@ class Beside:
     def is_fresh(self) -> bool:
         """Was the verdict on another answer than the stored one?"""
         return bool(self.fresh.strip()) and self.fresh != self.stored
-
-    @cached_property
-    def judged(self) -> Agreement:
-        """What the comparison says by the texts alone."""
-        return agreement.judge(Answer(self.stored, None), Answer(self.fresh, None), Comparison("agree"))
 
     @cached_property
     def differences(self) -> tuple[Reason, ...]:
@@ -116,7 +112,7 @@ class Pairing:
     def evidence(self) -> list[Beside]:
         """Verdicts on it, those on a fresh answer first."""
         found = [
-            Beside(one, self.entry.answer, one.generation.text)
+            Beside(one, self.entry.answer, one.fresh or one.generation.text)
             for one in observations_on([self.wording.pk])[:SHOWN_OBSERVATIONS]
         ]
         return sorted(found, key=lambda one: not one.is_fresh)
@@ -173,6 +169,15 @@ def pairing(pk: UUID) -> Pairing:
 
 
 @dataclass(frozen=True)
+class Reader:
+    """A conversation in which an entry was served: how often, and when last."""
+
+    session: UUID
+    times: int
+    last: datetime
+
+
+@dataclass(frozen=True)
 class Story:
     """An entry with everything that hangs on it."""
 
@@ -195,16 +200,31 @@ class Story:
         return [(name, _flat(value)) for name, value in parts.items() if name != "text"]
 
     @cached_property
+    def last_lookups(self) -> list[int]:
+        """Ids of the last lookups that came to it, newest first."""
+        # As a range, which only the index on entry and id is in the order of: told that it is one entry,
+        # Postgres may walk all lookups from the newest on, until it has found enough of a popular entry's.
+        mine = Decision.objects.filter(entry_id__gte=self.entry.pk, entry_id__lte=self.entry.pk)
+        return list(mine.order_by("entry_id", "-id").values_list("pk", flat=True)[:LOOKED_AT])
+
+    @cached_property
     def decisions(self) -> list[Decision]:
-        # First which, by the index, then what they say: joined at once, all of a popular entry's are read.
-        last = Decision.objects.filter(entry=self.entry).order_by("-id").values_list("pk", flat=True)
-        rows = Decision.objects.filter(pk__in=list(last[:SHOWN_DECISIONS]))
+        rows = Decision.objects.filter(pk__in=self.last_lookups[:SHOWN_DECISIONS])
         return list(rows.select_related("generation", "policy").defer(*_LARGE).order_by("-id"))
+
+    @cached_property
+    def readers(self) -> list["Reader"]:
+        """Conversations that it was served in, as far as its last lookups tell, the last first."""
+        rows = Decision.objects.filter(pk__in=self.last_lookups, outcome__in=["hit", "gray"]).order_by("-id")
+        found: dict[UUID, list[datetime]] = {}
+        for session, at in rows.values_list("generation__session", "created_at"):
+            found.setdefault(session, []).append(at)
+        return [Reader(session, len(at), at[0]) for session, at in found.items()][:SHOWN_READERS]
 
     @cached_property
     def evidence(self) -> list[Beside]:
         rows = observations_on(one.pk for one in self.wordings)[:SHOWN_OBSERVATIONS]
-        return [Beside(one, self.entry.answer, one.generation.text) for one in rows]
+        return [Beside(one, self.entry.answer, one.fresh or one.generation.text) for one in rows]
 
     @cached_property
     def life(self) -> list[Event]:

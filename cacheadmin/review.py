@@ -173,8 +173,7 @@ def decide(pk: UUID, operator: User, judgement: Judgement) -> UUID:
 
     Raises Taken, lifecycle.Stale, lifecycle.Occupied, Refused, Wording.DoesNotExist: nothing is done then.
     """
-    act = _ACTS.get(judgement.action)
-    if act is None:
+    if judgement.action not in _ACTS:
         raise Refused("unknown_action")
     claim(pk, operator)  # for good: who is told that something changed decides anew on what is there now
     with transaction.atomic():
@@ -183,6 +182,11 @@ def decide(pk: UUID, operator: User, judgement: Judgement) -> UUID:
         batch = audit.record(operator, judgement.action, changes, judgement.reason)
         release(pk, operator)
     return batch
+
+
+def act(before: Wording, judgement: Judgement) -> list[audit.Change]:
+    """Do it, in the caller's transaction. Raises lifecycle.Stale, lifecycle.Occupied, Refused."""
+    return _ACTS[judgement.action](before, judgement)
 
 
 def _approve(before: Wording, judgement: Judgement) -> list[audit.Change]:
@@ -263,20 +267,27 @@ def undo(batch: UUID, operator: User) -> UUID:
         if AuditRecord.objects.filter(undoes=batch).exists():
             raise Refused("undone_before")
         try:
-            _take_back({record.subject: record for record in records})
+            _take_back(records)
         except Wording.DoesNotExist as error:
             raise lifecycle.Stale from error
         changes = [audit.Change(row.subject, row.subject_id, row.after, row.before) for row in records]
         return audit.record(operator, UNDO, changes, undoes=batch)
 
 
-def _take_back(records: dict[str, AuditRecord]) -> None:
-    if pair := records.get(audit.PAIR):
-        ConfusablePair.objects.filter(pk=pair.subject_id).delete()
+def _take_back(records: list[AuditRecord]) -> None:
+    """All that one action did: to one pairing, its entry and a pair of names, or to many pairings."""
+    pairs = [record.subject_id for record in records if record.subject == audit.PAIR]
+    if pairs:
+        ConfusablePair.objects.filter(pk__in=pairs).delete()
         policy.forget()
-    pairing, entry = records[audit.WORDING], records.get(audit.ENTRY)
-    if not pairing.after:
-        return  # a skip changed nothing
+    entry = next((record for record in records if record.subject == audit.ENTRY), None)
+    for record in sorted(records, key=lambda one: one.subject_id):
+        # A skip changed nothing.
+        if record.subject == audit.WORDING and record.after:
+            _put_back(record, entry)
+
+
+def _put_back(pairing: AuditRecord, entry: AuditRecord | None) -> None:
     answer = Wording.objects.values_list("entry__answer", flat=True).get(pk=pairing.subject_id)
     new, old = (entry.after["answer"], entry.before["answer"]) if entry else (answer, answer)
     lifecycle.take_back(

@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from . import views
+from . import scrape, views
 
 urlpatterns = [
+    path("metrics", scrape.scrape, name="metrics"),
     path("api/sources/changed/", views.source_changed, name="source_changed"),
 ]

@@ -5,7 +5,7 @@ from uuid import UUID
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_GET
 
-from cacheadmin import labels, review
+from cacheadmin import flushing, labels, review
 from cacheadmin.access import Request, permitted
 from cacheadmin.models import AuditRecord
 
@@ -45,4 +45,13 @@ def show(request: Request, batch: UUID, status: int = 200, problem: str = "") ->
         raise Http404
     undone = AuditRecord.objects.filter(undoes=batch).first()
     undoable = undone is None and review.undoable(records[0])
-    return draw(request, "action", status, records=records, undone=undone, undoable=undoable, problem=problem)
+    return draw(
+        request,
+        "action",
+        status,
+        records=records,
+        undone=undone,
+        undoable=undoable,
+        silent=flushing.silent(records[0]),
+        problem=problem,
+    )

@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from cacheadmin import bulk as many
 from cacheadmin import labels, reading, review
 from cacheadmin.access import Request, may, permitted
 from cacheadmin.review import Judgement, Refused, Taken
@@ -140,6 +141,59 @@ def decide(request: Request, pk: UUID) -> HttpResponse:
     except Refused as refused:
         return _pairing(request, pk, 400, str(labels.REFUSALS[refused.code]), judgement)
     return _next(request)
+
+
+@require_POST
+@permitted("review")
+def bulk(request: Request) -> HttpResponse:
+    """Those that were ticked, as they are, before anything is done to them."""
+    pks = [pk for pk in (_as_id(text) for text in request.POST.getlist("pick")[: many.MOST]) if pk]
+    return _bulk(request, pks, request.POST.get("action", ""))
+
+
+def _bulk(
+    request: Request, pks: list[UUID], action: str, status: int = 200, problem: str = "", reason: str = ""
+) -> HttpResponse:
+    if action not in many.ACTIONS or not pks:
+        status, problem = 400, str(labels.REFUSALS["nothing_chosen" if not pks else "unknown_action"])
+    return draw(
+        request,
+        "bulk",
+        status,
+        chosen=many.look(pks, request.user),
+        action=action,
+        problem=problem,
+        reason=reason,
+    )
+
+
+@require_POST
+@permitted("review")
+def decide_bulk(request: Request) -> HttpResponse:
+    sent = request.POST
+    seen = {}
+    for text in sent.getlist("pick")[: many.MOST]:
+        pk, _sep, stamp = text.partition(":")
+        if found := _as_id(pk):
+            seen[found] = stamp
+    action, reason = sent.get("action", ""), sent.get("reason", "").strip()[:2_000]
+    try:
+        many.decide(request.user, action, seen, reason)
+    except many.Changed:
+        problem = _(
+            "Some of them changed while you looked, so nothing was done. Here they are as they are now."
+        )
+        return _bulk(request, list(seen), action, 409, problem, reason)
+    except Refused as refused:
+        return _bulk(request, list(seen), action, 400, str(labels.REFUSALS[refused.code]), reason)
+    return redirect("console_review")
+
+
+def _as_id(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 @require_POST

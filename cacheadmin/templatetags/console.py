@@ -1,16 +1,18 @@
 """What the console's templates ask for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django import template
+from django.conf import settings
 from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.http import QueryDict
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from cacheadmin import access, labels
+from cacheadmin import access, charts, labels
 from cacheadmin.wording_diff import Run
 
 register = template.Library()
@@ -31,6 +33,70 @@ def may(user: Any, permission: str) -> bool:
 def percent(share: float | None) -> str:
     """0.1234 as "12.3%"; a dash for None."""
     return "–" if share is None else f"{share * 100:.1f}%"
+
+
+@register.filter
+def count(number: int | float | None) -> str:
+    """12345 as "12,345", in every language alike."""
+    return f"{number or 0:,}"
+
+
+@register.filter
+def is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+@register.filter
+def amount(value: float | None, unit: str) -> str:
+    """A chart's value as its unit is written; a dash for None."""
+    if value is None:
+        return "–"
+    match unit:
+        case "share":
+            return percent(value)
+        case "ms":
+            return f"{value:,.0f} ms"
+        case "bytes":
+            return f"{value / 2**20:,.1f} MiB"
+        case "money":
+            return f"{value:,.2f} {settings.PRICE_CURRENCY}"
+    return f"{value:,.0f}"
+
+
+@register.filter
+def total(value: float, name: str) -> str:
+    """A figure of an engine's ledger: its name says what it is."""
+    if name.endswith("_bytes"):
+        return amount(value, "bytes")
+    return percent(value) if name.endswith("_ratio") else f"{value:,}"
+
+
+@register.filter
+def is_id(text: object) -> bool:
+    """Can this be an id of a row?"""
+    try:
+        UUID(str(text))
+    except ValueError:
+        return False
+    return True
+
+
+@register.simple_tag
+def chart_rows(chart: charts.Chart, sheet: charts.Sheet) -> SafeString:
+    """A chart's table, row by row. Not by the template: of a month there are two thousand cells."""
+    return format_html_join(
+        "\n",
+        '<tr><th scope="row">{}</th>{}</tr>',
+        (
+            (
+                f"{row.at:%m-%d %H:%M}",
+                format_html_join(
+                    "", '<td class="number">{}</td>', ((amount(value, chart.unit),) for value in row.values)
+                ),
+            )
+            for row in charts.rows(sheet, chart)
+        ),
+    )
 
 
 @register.simple_tag(takes_context=True)

@@ -59,3 +59,105 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
 });
 // What went wrong is read first.
 document.getElementById("problem")?.scrollIntoView({ block: "center" });
+
+// --- what renews itself ---------------------------------------------------------------------
+
+// A part that somebody points at, has put the focus in, or has ticked something in is left alone: what is
+// being read or chosen must not be taken away.
+function busy(part) {
+  return part.matches(":focus-within, :has(.plot:hover), :has(tbody input:checked)");
+}
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const part = event.detail.elt;
+  if (!part.hasAttribute("data-patient") || !busy(part)) return;
+  event.preventDefault();
+  tell("later");
+});
+// What was unfolded stays so.
+let unfolded = [];
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  unfolded = [...detail.target.querySelectorAll("details[id]")].map((it) => [it.id, it.open]);
+});
+document.addEventListener("htmx:afterSwap", () => {
+  for (const [id, open] of unfolded) {
+    const found = document.getElementById(id);
+    if (found?.localName === "details") found.open = open;
+  }
+});
+
+// The socket says what has changed; whoever shows that asks for it, as whoever is signed in.
+const AGAIN_AFTER = [1_000, 30_000]; // ms: the first try, and the longest pause between two
+const PACE = { lookups: 10_000, later: 2_000 }; // ms between two of a kind; half a second for others
+const toldAt = new Map();
+const waiting = new Set();
+
+/** Says it now, or as soon as its pace allows; never more than once for all that happens until then. */
+function tell(name) {
+  if (waiting.has(name)) return;
+  waiting.add(name);
+  const soonest = name === "later" ? Date.now() : (toldAt.get(name) ?? 0);
+  setTimeout(() => {
+    waiting.delete(name);
+    toldAt.set(name, Date.now());
+    document.body.dispatchEvent(new Event(`console:${name}`));
+  }, Math.max(0, soonest + (PACE[name] ?? 500) - Date.now()));
+}
+
+const EVERYTHING = ["lookups", "queue", "audit", "flush"];
+let pause = AGAIN_AFTER[0];
+let lost = false;
+
+function listen() {
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  const socket = new WebSocket(`${scheme}//${location.host}/ws/console/`);
+  let first = true;
+  socket.addEventListener("message", ({ data }) => {
+    const told = JSON.parse(data);
+    pause = AGAIN_AFTER[0];
+    count(told.suspects);
+    // Between the page and the socket, and while there was none, something may have happened.
+    const changed = first ? ["hello", ...(lost ? EVERYTHING : [])] : told.changed;
+    first = false;
+    changed.forEach(tell);
+  });
+  socket.addEventListener("close", ({ code }) => {
+    if (code === 4401 || code === 4403) return; // signed out, or no longer allowed to
+    lost = true;
+    setTimeout(listen, pause);
+    pause = Math.min(pause * 2, AGAIN_AFTER[1]);
+  });
+}
+
+function count(suspects) {
+  const shown = document.querySelector("[data-suspects]");
+  if (!shown) return;
+  shown.hidden = !suspects;
+  shown.textContent = suspects > 99 ? "99+" : String(suspects);
+}
+
+listen();
+
+// --- choosing several -----------------------------------------------------------------------
+
+document.addEventListener("change", ({ target }) => {
+  const name = target.dataset?.all;
+  const form = target.form;
+  if (!form) return;
+  const boxes = [...form.querySelectorAll('input[type="checkbox"][name="pick"]:not(:disabled)')];
+  if (name) for (const box of boxes) box.checked = target.checked;
+  const all = form.querySelector("[data-all]");
+  if (all) {
+    const ticked = boxes.filter((box) => box.checked).length;
+    all.checked = ticked > 0 && ticked === boxes.length;
+    all.indeterminate = ticked > 0 && ticked < boxes.length;
+  }
+});
+
+// A search is kept as the address says it now, not as it was when the page came.
+document.addEventListener("submit", ({ target }) => {
+  if (target.matches("[data-query-of-page]")) target.elements.query.value = location.search.slice(1);
+});
+
+// Of many pages the one that is open is in view.
+document.querySelector(".bar nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -1,5 +1,6 @@
 """The overview's figures, counted from rows and from hours that were counted before."""
 
+import uuid
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -7,16 +8,30 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from cacheadmin import figures, tallies
-from cacheadmin.models import AnswerHour, LookupHour
+from cacheadmin import charts, figures, reliability, sampling, tallies
+from cacheadmin.models import AnswerHour, AuditRecord, LoadSample, LookupHour
+from cacheadmin.reliability import Stratum
 from cacheadmin.tasks import count_hours
-from inference.models import Decision, Entry, Generation, Scope, ServedBy
+from inference.calibration.bounds import wilson
+from inference.models import (
+    Cause,
+    Decision,
+    Entry,
+    Generation,
+    Invalidation,
+    Observation,
+    Policy,
+    Scope,
+    ServedBy,
+    Session,
+    Verdict,
+)
 from inference.scopes import for_measuring
 
-from .conftest import generated, operator, signed_in, stored
+from .conftest import ANSWER, generated, operator, signed_in
 
 pytestmark = pytest.mark.django_db
-DAY, WEEK = figures.RANGES["24h"], figures.RANGES["7d"]
+DAY, WEEK = "24h", "7d"
 
 
 def lookup(
@@ -43,9 +58,17 @@ def lookup(
 @pytest.fixture
 def week(scope: Scope) -> Scope:
     """Lookups over some days: now, an hour, a day and six days ago."""
-    entry = stored(scope).entry
-    Entry.objects.filter(pk=entry.pk).update(tokens_to_compute=50, seconds_to_compute=2.0)
     now = timezone.now()
+    entry = Entry.objects.create(
+        scope=scope,
+        session=Session.objects.create(pk=uuid.uuid4()),
+        content_class="fact",
+        answer=ANSWER,
+        tokens_to_compute=50,
+        seconds_to_compute=2.0,
+        expires_at=now + timedelta(days=1),
+        dies_at=now + timedelta(days=1),
+    )
     for ago in (timedelta(), timedelta(minutes=70), timedelta(hours=20), timedelta(days=6)):
         lookup(scope, "hit", "exact", now - ago, entry)
         lookup(scope, "near", "semantic", now - ago, entry, soon=900)
@@ -81,12 +104,19 @@ def test_of_one_scope_and_one_class(week: Scope) -> None:
     assert figures.overview(DAY, None, "code").lookups == 0
 
 
-@pytest.mark.parametrize("span", list(figures.RANGES.values()), ids=list(figures.RANGES))
-def test_counting_hours_changes_no_figure(week: Scope, span: timedelta) -> None:
-    before = figures.overview(span, None, "")
+@pytest.mark.parametrize("which", ["all", "scope", "class", "both"])
+@pytest.mark.parametrize("span", figures.RANGES)
+def test_counting_hours_changes_no_figure(week: Scope, span: str, which: str) -> None:
+    other = for_measuring("another scope")
+    for ago in (timedelta(), timedelta(hours=20)):
+        lookup(other, "miss", "semantic", timezone.now() - ago)
+    scope = week if which in ("scope", "both") else None
+    content_class = "fact" if which in ("class", "both") else ""
+    before = figures.overview(span, scope, content_class)
     assert tallies.count_hours() > 0
-    after = figures.overview(span, None, "")
-    assert replace(after, since=before.since) == before
+    after = figures.overview(span, scope, content_class)
+    assert replace(after, stretch=before.stretch) == before
+    assert charts.sheet(after).data["charts"] == charts.sheet(before).data["charts"]
     assert tallies.count_hours() == 0, "an hour is counted once"
 
 
@@ -95,7 +125,7 @@ def test_what_is_counted_is_not_read_again(week: Scope) -> None:
     LookupHour.objects.update(n=1_000)
     AnswerHour.objects.update(n=1_000)
     assert figures.overview(WEEK, None, "").lookups >= 1_000 * 3
-    assert LookupHour.objects.filter(hour__gt=timezone.now() - timedelta(hours=1)).count() <= 4
+    assert LookupHour.objects.filter(cut="all", hour__gt=timezone.now() - timedelta(hours=1)).count() <= 4
 
 
 def test_hours_outlive_what_they_count(week: Scope) -> None:
@@ -131,3 +161,136 @@ def test_percentiles_of_buckets(counts: dict[int, float], share: float, expected
 def test_nonsense_is_answered_with_the_usual(week: Scope, query: str) -> None:
     response = signed_in(operator()).get(f"{reverse('console')}?{query}")
     assert response.status_code == 200 and "3 of 9 lookups" in response.content.decode()
+
+
+# --- over time ----------------------------------------------------------------------------------------
+
+
+def series(sheet: charts.Sheet, name: str) -> dict[str, list[float]]:
+    """What a chart's lines hold, without the steps in which nothing was."""
+    chart = next(one for one in sheet.charts if one.name == name)
+    return {one.label: [value for value in one.values if value is not None] for one in chart.series}
+
+
+def test_charts_say_what_the_figures_say(week: Scope) -> None:
+    day = figures.overview(DAY, None, "")
+    sheet = charts.sheet(day)
+    answered = series(sheet, "answered")
+    assert all(value == pytest.approx(1 / 3) for value in answered["exact"])
+    assert all(value == pytest.approx(2 / 3) for value in answered["went on to the model"])
+    assert sum(series(sheet, "saved")["answered from the cache"]) == day.tokens_saved
+    assert series(sheet, "speeds")["the model"] == pytest.approx([1_000] * 3, rel=0.25)
+    assert len(sheet.steps) == 25 and sheet.steps[0] <= timezone.now() - timedelta(hours=24)
+    step = sheet.steps[1] - sheet.steps[0]
+    assert all(later - earlier == step for earlier, later in zip(sheet.steps, sheet.steps[1:], strict=False))
+
+
+def test_what_was_taken_back_by_cause(week: Scope) -> None:
+    generation = generated(week, "No, I mean the other.", "Sorry.")
+    taken = Invalidation.objects.create(
+        session=generation.session, generation=generation, cause=Cause.CORRECTION
+    )
+    AuditRecord.objects.create(action="invalidate", actor="http", selection={"source": "prices"})
+    found = series(charts.sheet(figures.overview(DAY, None, "")), "invalidations")
+    assert found == {"corrected by the person": [1.0], "source changed": [1.0]}
+    other = for_measuring("another scope")
+    assert "corrected by the person" not in series(
+        charts.sheet(figures.overview(DAY, other, "")), "invalidations"
+    )
+    taken.undone_at = timezone.now()
+    taken.save()
+    assert "corrected by the person" not in series(
+        charts.sheet(figures.overview(DAY, None, "")), "invalidations"
+    )
+
+
+def test_what_waits_is_sampled_and_forgotten(week: Scope) -> None:
+    old = LoadSample.objects.create(
+        at=timezone.now() - sampling.KEPT - timedelta(days=1), waiting=9, suspects=9
+    )
+    generated(week, "Asked just now?", "", status="running", served_by="")
+    LoadSample.objects.exclude(pk=old.pk).delete()  # what a running stack noted in other tests
+    sampling.sample()
+    assert not LoadSample.objects.filter(pk=old.pk).exists()
+    sample = LoadSample.objects.get()
+    assert (sample.waiting, sample.kv_bytes) == (1, None)
+    waited = series(charts.sheet(figures.overview("1h", None, "")), "waiting")
+    assert waited == {"answers being written or waiting": [1], "in review": [0]}
+
+
+def test_what_changed_is_marked(week: Scope) -> None:
+    AuditRecord.objects.create(
+        action="bump", actor="olga", before={"knowledge": "1"}, after={"knowledge": "2"}
+    )
+    AuditRecord.objects.create(action="approve", actor="olga")
+    thresholds = {"high": 0.98, "low": 0.9, "near": 0.8, "consent": 0.5, "content_class": "fact"}
+    Policy.objects.create(version=1, mode="live", **thresholds)
+    Policy.objects.create(version=2, mode="shadow", **thresholds)
+    marks = charts.sheet(figures.overview(DAY, None, "")).marks
+    assert [mark.what for mark in marks] == [
+        "version bumped: 1 → 2",
+        "thresholds of general knowledge: 0.900 and 0.980",
+    ]
+    text = signed_in(operator()).get(reverse("console")).content.decode()
+    assert "version bumped: 1 → 2" in text and '"marks": [{"at"' in text
+
+
+def test_money_is_told_where_somebody_says_what_tokens_cost(week: Scope, settings) -> None:
+    client = signed_in(operator())
+    assert "set PRICE_PER_1000_TOKENS" in client.get(reverse("console")).content.decode()
+    settings.PRICE_PER_1000_TOKENS, settings.PRICE_CURRENCY = 20.0, "EUR"
+    text = client.get(reverse("console")).content.decode()
+    assert "3.00 EUR" in text and "at 20 EUR per 1,000 tokens" in text
+
+
+# --- how often it is wrong ----------------------------------------------------------------------------
+
+
+def judge(scope: Scope, served_by: str, verdict: Verdict, source: str = "user") -> None:
+    generation = generated(scope, "Asked?", "Answered.", served_by=served_by)
+    Observation.objects.create(generation=generation, verdict=verdict, source=source)
+
+
+def test_wrong_hits_are_estimated_from_verdicts_on_hits(week: Scope) -> None:
+    assert figures.overview(DAY, None, "").false_hits is None
+    judge(week, "model", Verdict.DISAGREE)  # no hit
+    judge(week, "exact", Verdict.UNCLEAR)
+    judge(week, "exact", Verdict.DISAGREE, "undo")
+    assert figures.overview(DAY, None, "").false_hits is None
+    for verdict in [Verdict.AGREE] * 3 + [Verdict.DISAGREE]:
+        judge(week, "exact", verdict)
+    found = figures.overview(DAY, None, "").false_hits
+    assert (found.share, found.verdicts) == (pytest.approx(0.25), 4)
+    assert found.low < 0.1 and 0.6 < found.high < 0.8
+    assert figures.overview(DAY, for_measuring("another scope"), "").false_hits is None
+
+
+def test_background_checks_are_believed_before_people_once_they_are_enough(week: Scope) -> None:
+    for _ in range(3):
+        judge(week, "exact", Verdict.DISAGREE)
+    judge(week, "exact", Verdict.DISAGREE, "regenerate")  # a hint, and no verdict
+    for _ in range(reliability.ENOUGH - 1):
+        judge(week, "exact", Verdict.AGREE, "gray")
+    few = figures.overview(DAY, None, "").false_hits
+    assert (few.checked, few.verdicts) == (False, reliability.ENOUGH + 2) and few.share > 0.05
+    judge(week, "exact", Verdict.AGREE, "gray")
+    enough = figures.overview(DAY, None, "").false_hits
+    assert (enough.checked, enough.verdicts, enough.share) == (True, reliability.ENOUGH, 0.0)
+
+
+def test_kinds_that_are_judged_more_often_do_not_count_for_more() -> None:
+    found = reliability.estimate([Stratum(hits=100, judged=100, wrong=50), Stratum(900, 9, 0)])
+    assert found.share == pytest.approx(0.05)
+    assert found.low < 0.05 < found.high < 0.35
+
+
+def test_what_nobody_judged_may_be_anything() -> None:
+    assert reliability.estimate([Stratum(10, 0, 0)]) is None
+    found = reliability.estimate([Stratum(50, 0, 0), Stratum(50, 50, 0)])
+    assert (found.share, found.low) == (0.0, 0.0) and found.high >= 0.5
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 0), (0, 10), (5, 10), (10, 10), (1, 1_000)])
+def test_bounds_hold_the_share(hits: int, n: int) -> None:
+    low, high = wilson(hits, n)
+    assert 0.0 <= low <= hits / max(1, n) <= high <= 1.0

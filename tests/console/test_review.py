@@ -33,7 +33,7 @@ from .conftest import (
     turn,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows_themselves")]
 
 
 @pytest.fixture

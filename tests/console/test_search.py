@@ -16,7 +16,7 @@ from inference.scopes import for_measuring
 
 from .conftest import doubted, operator, signed_in, stored
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows_themselves")]
 
 KETTLE = "How do I descale a kettle?"
 ROUTER = "如何重置路由器？"

@@ -1,11 +1,10 @@
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cacheadmin.asking import actor, text_of
-from cacheadmin.models import Action, AuditRecord
+from cacheadmin.bumping import bump
 from inference import versions
 
 
@@ -28,25 +27,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         prompt = options["system_prompt"] and text_of(options["system_prompt"]).strip()
-        act = versions.plan if options["dry_run"] else versions.bump
         try:
-            made = act(options["knowledge"], prompt, back=options["back"])
+            if options["dry_run"]:
+                made = versions.plan(options["knowledge"], prompt, back=options["back"])
+            else:
+                made = bump(options["knowledge"], prompt, actor(), options["why"], back=options["back"])
         except versions.WrongVersion as problem:
             raise CommandError(str(problem)) from problem
-        if not options["dry_run"]:
-            _record(made, options["why"])
         self.stdout.write("\n".join(_lines(made, options["dry_run"])))
-
-
-def _record(made: versions.Bump, why: str) -> None:
-    AuditRecord.objects.create(
-        action=Action.BUMP,
-        actor=actor(),
-        reason=why,
-        before=asdict(made.before),
-        after=asdict(made.after),
-        entries=made.entries,
-    )
 
 
 def _lines(made: versions.Bump, dry_run: bool) -> list[str]:

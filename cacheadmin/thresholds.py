@@ -1,0 +1,356 @@
+"""What an operator sees before changing a threshold: how right and wrong pairs are spread, what other
+thresholds would come to, and which of the last decisions would have been others."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from django.conf import settings
+
+from inference.cache import policy, shadow
+from inference.cache.measured import Measured, NotAsked
+from inference.cache.policy import Standing, Thresholds
+from inference.calibration import pairs
+from inference.calibration.bounds import interval, upper
+from inference.calibration.pairs import Histogram, Labelled
+from inference.models import Decision, Outcome, Policy, Scope
+
+from . import tuning
+
+SERVED = (Outcome.HIT, Outcome.GRAY)
+# Decisions that are tried on other thresholds, looked for among so many of the newest.
+LAST, LOOKED_AT = 200, 20_000
+# Labelled lookups that the figures come from, at most, and how long they are remembered: a slider asks often.
+LABELLED, REMEMBERED_SECONDS = 2_000, 20.0
+HISTORY = 30
+# What can be changed.
+NAMES = ("high", "low", "near", "consent", "likely")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What thresholds come to on lookups whose truth is known: of `n`, so many `hits`, so many of them
+    `wrong`."""
+
+    n: int
+    hits: int
+    wrong: int
+    sure: float
+
+    @property
+    def hit_share(self) -> float | None:
+        return self.hits / self.n if self.n else None
+
+    @property
+    def wrong_share(self) -> float | None:
+        return self.wrong / self.hits if self.hits else None
+
+    @property
+    def bound(self) -> float | None:
+        """Not more of the hits are wrong, as surely as calibration wants to be."""
+        return float(upper(self.wrong, self.hits, 1 - self.sure)) if self.hits else None
+
+    @property
+    def wrong_per_thousand(self) -> tuple[float, float, float] | None:
+        """Wrong hits in 1,000 lookups, with their 95% interval."""
+        if not self.n:
+            return None
+        low, high = interval(self.wrong, self.n)
+        return 1000 * self.wrong / self.n, 1000 * low, 1000 * high
+
+
+@dataclass(frozen=True)
+class Change:
+    """A decision that would have been another. `would` is None where that hangs on a verifier that was not
+    asked."""
+
+    decision: Decision
+    measured: Measured
+    would: str | None
+
+    @property
+    def serves_more(self) -> bool:
+        return self.would in SERVED and self.decision.outcome not in SERVED
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Everything about the thresholds of one scope (None: all) and class ("": all), and about `limits`, which
+    somebody considers."""
+
+    scope: Scope | None
+    content_class: str
+    standing: Standing
+    limits: Thresholds
+
+    @cached_property
+    def labelled(self) -> Sequence[Labelled]:
+        return _labelled(self.scope.pk if self.scope else None, self.content_class)
+
+    @cached_property
+    def now(self) -> Figures:
+        return figures(self.labelled, self.standing.live)
+
+    @cached_property
+    def then(self) -> Figures:
+        return figures(self.labelled, self.limits)
+
+    @property
+    def target(self) -> float:
+        return float(settings.CALIBRATION_TARGET)
+
+    @property
+    def holds(self) -> bool:
+        """Is it sure enough that no more than the target is wrong?"""
+        return self.then.bound is not None and self.then.bound <= self.target
+
+    @property
+    def lowers(self) -> bool:
+        return self.limits.lowers(self.standing.live)
+
+    @property
+    def differs(self) -> bool:
+        return not self.limits.same_as(self.standing.live)
+
+    @cached_property
+    def spread(self) -> "Spread | None":
+        """Of the labelled lookups, or else of those of the last fit; None without any."""
+        if self.labelled:
+            return Spread(pairs.histogram(self.labelled), self.limits, self.standing.live)
+        stored = self._fit and self._fit.get("data", {}).get("scores")
+        return Spread(_histogram(stored), self.limits, self.standing.live) if stored else None
+
+    @cached_property
+    def _fit(self) -> Mapping[str, Any] | None:
+        return tuning.last_fit(self.scope, self.content_class)
+
+    @property
+    def fitted_from(self) -> str:
+        """Where the pairs of the last fit came from."""
+        return str(self._fit["data"]["source"]) if self._fit else ""
+
+    @cached_property
+    def decisions(self) -> list[Decision]:
+        return _last(self.scope, self.content_class)
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        return changes(self.decisions, self.limits)
+
+    @property
+    def more_hits(self) -> int:
+        return sum(change.serves_more for change in self.changes)
+
+    @property
+    def fewer_hits(self) -> int:
+        lost = [change for change in self.changes if change.would is not None]
+        return sum(one.decision.outcome in SERVED and one.would not in SERVED for one in lost)
+
+    @property
+    def open_changes(self) -> int:
+        return sum(change.would is None for change in self.changes)
+
+    @cached_property
+    def history(self) -> list[Policy]:
+        rows = Policy.objects.filter(scope=self.scope, content_class=self.content_class)
+        return list(rows.order_by("-version")[:HISTORY])
+
+    @cached_property
+    def report(self) -> shadow.Report | None:
+        row = self.standing.shadow
+        if row is None:
+            return None
+        return _remember(("report", row.pk), lambda: shadow.report(row, most=shadow.SHOWN))
+
+    @property
+    def report_after(self) -> int:
+        """On so many lookups the trial must have been tried to be worth reading."""
+        return int(settings.SHADOW_LOOKUPS)
+
+    @cached_property
+    def tried(self) -> int:
+        """On how many it was, counted until that many."""
+        row = self.standing.shadow
+        return shadow.tried_on(row, self.report_after) if row else 0
+
+
+def picture(scope: Scope | None, content_class: str, wanted: Mapping[str, float]) -> Picture:
+    """`wanted` are thresholds by name in the place of those in force."""
+    standing = policy.standing(scope, content_class)
+    live = standing.live
+    values = {name: getattr(live, name) for name in NAMES} | dict(wanted)
+    return Picture(scope, content_class, standing, limits_of(values))
+
+
+def limits_of(values: Mapping[str, float]) -> Thresholds:
+    """Of all by name."""
+    first = (values["high"], values["low"], values["near"], values["consent"])
+    return Thresholds(*first, likely=values["likely"])
+
+
+def figures(labelled: Sequence[Labelled], limits: Thresholds) -> Figures:
+    """Where the verifier was not asked, it counts as consenting: that is the worse case."""
+    hits = [one for one in labelled if (_would(one.measured, limits) or Outcome.GRAY) in SERVED]
+    wrong = sum(not one.right for one in hits)
+    return Figures(len(labelled), len(hits), wrong, float(settings.CALIBRATION_CONFIDENCE))
+
+
+def changes(decisions: Sequence[Decision], limits: Thresholds) -> list[Change]:
+    found = []
+    for row in decisions:
+        measured = Measured.from_json(row.measured or {})
+        would = _would(measured, limits)
+        if would is None or would != row.outcome:
+            found.append(Change(row, measured, would))
+    return found
+
+
+def _would(measured: Measured, limits: Thresholds) -> str | None:
+    try:
+        return measured.outcome(limits)
+    except NotAsked:
+        return None
+
+
+_remembered: dict[tuple[object, ...], tuple[float, Any]] = {}
+Known = TypeVar("Known")
+
+
+def _remember(name: tuple[object, ...], find: Callable[[], Known]) -> Known:
+    """What `find` finds, now or a few seconds ago."""
+    known = _remembered.get(name)
+    if known is None or time.monotonic() - known[0] > REMEMBERED_SECONDS:
+        if len(_remembered) > 50:
+            _remembered.clear()
+        known = _remembered[name] = (time.monotonic(), find())
+    return known[1]
+
+
+def _labelled(scope: int | None, content_class: str) -> Sequence[Labelled]:
+    return _remember(
+        ("labelled", scope, content_class),
+        lambda: pairs.observed(scope, content_class, most=LABELLED, newest=LABELLED),
+    )
+
+
+def forget() -> None:
+    """Read it all anew."""
+    _remembered.clear()
+
+
+def _last(scope: Scope | None, content_class: str) -> list[Decision]:
+    """The last decisions that thresholds had a part in."""
+    newest = Decision.objects.order_by("-id").values_list("pk", flat=True).first() or 0
+    rows = Decision.objects.filter(pk__gt=newest - LOOKED_AT, measured__isnull=False)
+    if scope is not None:
+        rows = rows.filter(generation__scope=scope)
+    if content_class:
+        rows = rows.filter(measured__content_class=content_class)
+    large = ("question", "output_token_ids", "text", "model_question", "sources")
+    rows = rows.select_related("generation").defer(*(f"generation__{name}" for name in large))
+    return list(rows.order_by("-id")[:LAST])
+
+
+# --- the drawing ------------------------------------------------------------------------------------
+
+_WIDTH, _UP, _DOWN = 720.0, 130.0, 90.0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Of one bin, in the drawing's units; what it says."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Line:
+    x: float
+    kind: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Right pairs upwards, wrong ones downwards, by score; the thresholds as lines."""
+
+    histogram: Histogram
+    limits: Thresholds
+    live: Thresholds
+
+    width, height, axis = _WIDTH, _UP + _DOWN, _UP
+
+    @property
+    def right(self) -> int:
+        return sum(self.histogram.right)
+
+    @property
+    def wrong(self) -> int:
+        return sum(self.histogram.wrong)
+
+    def x(self, score: float) -> float:
+        first = self.histogram.first
+        return round(_WIDTH * min(1.0, max(0.0, (score - first) / (1 - first))), 1)
+
+    @property
+    def x_low(self) -> float:
+        return self.x(self.limits.low)
+
+    @property
+    def gray_width(self) -> float:
+        """Of what is between the two thresholds."""
+        return max(0.0, self.x(self.limits.high) - self.x_low)
+
+    @property
+    def bars(self) -> list[Bar]:
+        most = max(1, *self.histogram.right, *self.histogram.wrong)
+        found = []
+        for at, counts in enumerate(zip(self.histogram.right, self.histogram.wrong, strict=True)):
+            for kind, count, room in zip(("right", "wrong"), counts, (_UP, _DOWN), strict=True):
+                if count:
+                    found.append(self._bar(at, kind, count, max(2.0, room * count / most)))
+        return found
+
+    def _bar(self, at: int, kind: str, count: int, height: float) -> Bar:
+        low = self.histogram.first + at * self.histogram.width
+        x, until = self.x(low), self.x(low + self.histogram.width)
+        y = _UP - height if kind == "right" else _UP
+        says = f"{low:.3f}–{low + self.histogram.width:.3f}: {count}"
+        return Bar(x, round(y, 1), round(max(1.0, until - x - 1), 1), round(height, 1), kind, says)
+
+    @property
+    def lines(self) -> list[Line]:
+        """Those in force behind the ones considered."""
+        sets = (("live", self.live), ("new", self.limits))
+        return [
+            Line(self.x(getattr(limits, name)), f"{which} {name}", getattr(limits, name))
+            for which, limits in sets
+            for name in ("low", "high")
+        ]
+
+    @property
+    def ticks(self) -> list[Line]:
+        first = round(self.histogram.first * 20)
+        return [Line(self.x(at / 20), "tick", at / 20) for at in range(first, 21)]
+
+    @property
+    def table(self) -> list[tuple[float, float, int, int]]:
+        """The same in figures: from, until, right, wrong; bins with something in them."""
+        width = self.histogram.width
+        rows = []
+        for at, (right, wrong) in enumerate(zip(self.histogram.right, self.histogram.wrong, strict=True)):
+            if right or wrong:
+                low = self.histogram.first + at * width
+                rows.append((low, low + width, right, wrong))
+        return rows
+
+
+def _histogram(stored: Mapping[str, Any]) -> Histogram:
+    return Histogram(stored["first"], stored["width"], tuple(stored["right"]), tuple(stored["wrong"]))
