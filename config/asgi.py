@@ -11,15 +11,23 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.urls import path  # noqa: E402
 
+from cacheadmin.live import ConsoleConsumer  # noqa: E402
 from chat.consumers import ChatConsumer  # noqa: E402
 from chat.origin import SameOrigin  # noqa: E402
-from config.logging import configure  # noqa: E402
+from config import logging, tracing  # noqa: E402
 
-configure()
+logging.configure()
+tracing.configure("reprise-web")
 
 application = ProtocolTypeRouter(
     {
         "http": django_application,
-        "websocket": SameOrigin(AuthMiddlewareStack(URLRouter([path("ws/chat/", ChatConsumer.as_asgi())]))),
+        "websocket": SameOrigin(
+            AuthMiddlewareStack(
+                URLRouter(
+                    [path("ws/chat/", ChatConsumer.as_asgi()), path("ws/console/", ConsoleConsumer.as_asgi())]
+                )
+            )
+        ),
     }
 )

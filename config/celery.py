@@ -21,6 +21,13 @@ def _configure_logging(**_: object) -> None:
 
 
 @worker_init.connect
+def _configure_tracing(**_: object) -> None:
+    from config import tracing
+
+    tracing.configure("reprise-worker")
+
+
+@worker_init.connect
 def _spare_flushes(**_: object) -> None:
     """Workers don't wait for the disk: should Postgres (not a worker) crash, the last half second of their
     work is as if it had not happened yet, and the reaper sends it again. What people type is stored by the

@@ -1,6 +1,7 @@
 """What `make run` does, from the first check to the last stop."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -28,12 +29,14 @@ class Run:
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self._counted = options.var_dir / "run" / "metrics"  # by all programs, for /metrics
         self.environ = dict(os.environ)
         self.environ |= {
             "VAR_DIR": str(options.var_dir),
             "MODEL_DIR": str(options.model_dir),
             "DJANGO_SETTINGS_MODULE": options.settings_module,
             "PYTHONUNBUFFERED": "1",
+            "PROMETHEUS_MULTIPROC_DIR": str(self._counted),
         }
         self.embedded: Embedded | None = None
         self.supervisor = Supervisor(options.var_dir, stack(options), self.environ)
@@ -72,6 +75,7 @@ class Run:
             preflight.check_redis(url)
 
     def _prepare(self) -> None:
+        self._count_anew()
         if self.environ.get("ENGINE", "torch") != "openai":  # torch and vLLM read MODEL_DIR
             self._do("The model could not be prepared", "-m", "inference.engines.weights")
         self.embedded = needed(self.environ)
@@ -80,6 +84,11 @@ class Run:
             self.embedded.start()
             self.environ |= self.embedded.environment()
         self._do("The database could not be migrated", "manage.py", "migrate", "--no-input", "-v", "0")
+
+    def _count_anew(self) -> None:
+        """Counters begin with each run: what is left of programs that nobody runs any more only grows."""
+        shutil.rmtree(self._counted, ignore_errors=True)
+        self._counted.mkdir(parents=True)
 
     def _do(self, failure: str, *arguments: str) -> None:
         done = subprocess.run(python(*arguments), cwd=REPOSITORY, env=self.environ)

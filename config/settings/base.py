@@ -208,6 +208,13 @@ KV_LIMIT_MIB = env.int("KV_LIMIT_MIB", default=0)
 # Keep keys and values that were long unused in 8 bits before they are evicted. Answers behind them are near
 # those they would have been, not the same.
 KV_COLD_INT8 = env.bool("KV_COLD_INT8", default=False)
+# From so many tokens on, a conversation that holds over a third of that memory, or leaves no room for another
+# as large, has its keys and values archived and recalled: docs/recall.md. 0: none has.
+RECALL_MIN_TOKENS = env.int("RECALL_MIN_TOKENS", default=0)
+RECALL_BUDGET = env.int("RECALL_BUDGET", default=1024)  # tokens that each head looks at in a step
+RECALL_RATIO = env.int("RECALL_RATIO", default=0)  # tokens for each cluster; 0: 20 to 80, as the length asks
+# By hash of a scope, what is different there: {"…": {"min_tokens": 0}}, {"…": {"budget": 512, "ratio": 20}}.
+RECALL_SCOPES: dict[str, dict[str, int]] = env.json("RECALL_SCOPES", default={})
 ENGINE_WINDOW = env.int("ENGINE_WINDOW", default=0)  # tokens of prompt and answer; 0: what the model allows
 # The longest silence of an engine that is reached over a network, in seconds; then it counts as gone.
 ENGINE_SILENCE_SECONDS = env.float("ENGINE_SILENCE_SECONDS", default=60)
@@ -247,6 +254,19 @@ CACHE_ROWS = env.int("CACHE_ROWS", default=1_000_000)
 CACHE_SCOPE_ROWS = env.int("CACHE_SCOPE_ROWS", default=250_000)
 CACHE_MIB = env.int("CACHE_MIB", default=16_384)
 EVICT_EVERY_SECONDS = 300
+# Doubtful answers are asked for anew in the background, while nobody waits for an engine: at most so many in
+# a minute (0: none), and of the answers that are proved this share. Beside so many answers that people wait
+# for at the same worker.
+OBSERVE_PER_MINUTE = env.int("OBSERVE_PER_MINUTE", default=6)
+OBSERVE_SHARE = env.float("OBSERVE_SHARE", default=0.01)
+OBSERVE_BESIDE = env.int("OBSERVE_BESIDE", default=0)
+OBSERVE_EVERY_SECONDS = 5  # those that had to wait
+# By content class ("" for the others): which share of the verdicts must agree, with 90% confidence. At least
+# so many verdicts prove or refute anything.
+AGREEMENT_TARGETS: dict[str, float] = env.json("AGREEMENT_TARGETS", default={})
+OBSERVATIONS_LEAST = env.int("OBSERVATIONS_LEAST", default=2)
+# By content class: serve, withhold or rewrite what is not proved yet; see inference.cache.reuse.
+SUSPECTS: dict[str, str] = env.json("SUSPECTS", default={})
 # Entries that many ask for are asked anew in the background before they die.
 REFRESH_EVERY_SECONDS = 30
 # A session in which nobody has asked for so long is over; the next question in it begins it anew.
@@ -254,7 +274,25 @@ SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", default=6 * 3600)
 END_IDLE_EVERY_SECONDS = 60
 # What other systems show when they tell that a source has changed; without one they can't.
 SOURCES_TOKEN = env.str("SOURCES_TOKEN", default="")
+# Who shows it may read /metrics; without one only this machine may.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+# Where a worker tells what it counts, unless the web processes of its machine do; 0: nowhere. On loopback
+# only while there is no METRICS_TOKEN.
+METRICS_PORT = env.int("METRICS_PORT", default=0)
+METRICS_HOST = env.str("METRICS_HOST", default="0.0.0.0")
 COUNT_EVERY_SECONDS = 300  # for the console's figures
+# Thresholds are fitted anew to what was observed: so that at most this share of hits is wrong, said with this
+# confidence. What would serve more than before waits for an operator, unless CALIBRATION_MAY_LOWER.
+CALIBRATE_EVERY_SECONDS = env.int("CALIBRATE_EVERY_SECONDS", default=6 * 3600)
+CALIBRATION_TARGET = env.float("CALIBRATION_TARGET", default=0.02)
+CALIBRATION_CONFIDENCE = env.float("CALIBRATION_CONFIDENCE", default=0.95)
+CALIBRATION_MAY_LOWER = env.bool("CALIBRATION_MAY_LOWER", default=False)
+# After so many lookups a shadow policy's report is worth reading.
+SHADOW_LOOKUPS = env.int("SHADOW_LOOKUPS", default=1_000)
+SAMPLE_EVERY_SECONDS = 60  # of what waits and is held, for its charts
+# What 1,000 tokens cost where the model runs, for what the console says was saved; 0: it says nothing.
+PRICE_PER_1000_TOKENS = env.float("PRICE_PER_1000_TOKENS", default=0.0)
+PRICE_CURRENCY = env.str("PRICE_CURRENCY", default="USD")
 # Questions that wait for one worker with an engine: from so many on a session's next one goes to another
 # worker, where its conversation must be read anew; and at so many everywhere `busy` is answered.
 QUEUE_LONG = env.int("QUEUE_LONG", default=4)
@@ -278,6 +316,7 @@ CELERY_TASK_DEFAULT_QUEUE = "answer"
 CELERY_TASK_ROUTES = {
     "inference.tasks.generate": {"queue": "generate"},
     "inference.tasks.summarise": {"queue": "generate"},
+    "inference.tasks.observe": {"queue": "generate"},
 }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -311,6 +350,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": REFRESH_EVERY_SECONDS,
         "options": {"expires": REFRESH_EVERY_SECONDS},
     },
+    "observe-waiting": {
+        "task": "inference.tasks.observe_waiting",
+        "schedule": OBSERVE_EVERY_SECONDS,
+        "options": {"expires": OBSERVE_EVERY_SECONDS},
+    },
     "end-idle-sessions": {
         "task": "inference.tasks.end_idle_sessions",
         "schedule": END_IDLE_EVERY_SECONDS,
@@ -320,5 +364,15 @@ CELERY_BEAT_SCHEDULE = {
         "task": "cacheadmin.tasks.count_hours",
         "schedule": COUNT_EVERY_SECONDS,
         "options": {"expires": COUNT_EVERY_SECONDS},
+    },
+    "calibrate-thresholds": {
+        "task": "cacheadmin.tasks.calibrate",
+        "schedule": CALIBRATE_EVERY_SECONDS,
+        "options": {"expires": CALIBRATE_EVERY_SECONDS},
+    },
+    "sample-load": {
+        "task": "cacheadmin.tasks.sample_load",
+        "schedule": SAMPLE_EVERY_SECONDS,
+        "options": {"expires": SAMPLE_EVERY_SECONDS},
     },
 }

@@ -1,0 +1,113 @@
+"""What is asked at each scrape, against what is there."""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from cacheadmin import gauges
+from inference import pipeline, service, workers
+from inference.models import Generation, Observation, Scope, ServedBy, State, Verdict, Wording
+from inference.redis import client as valkey
+from inference.scopes import for_measuring
+from inference.understanding.turns import Turn
+from tests.cache.conftest import stored
+
+from . import test_scraping
+
+
+def value(text: str, name: str, **labels: str) -> Any:
+    """A number, or None where nothing is told."""
+    return test_scraping.value(text, name, **labels)
+
+
+@pytest.fixture(autouse=True)
+def _afresh(db: None) -> None:
+    valkey().flushdb()
+    gauges._memory.cache_clear()
+
+
+@pytest.fixture
+def scope(db: None) -> Scope:
+    return for_measuring("tests")
+
+
+def scrape(client: Client) -> str:
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def asked(text: str) -> Generation:
+    turns: list[Turn] = [{"role": "user", "content": text}]
+    return service.ask(uuid.uuid4(), turns)
+
+
+def test_queues_and_workers(client: Client) -> None:
+    workers.announce("generate")
+    for number in range(3):
+        asked(f"What is {number}?")
+    pipeline.answer(str(asked("What is four?").pk))
+    told = scrape(client)
+    assert value(told, "reprise_queue_depth", queue="answer") == 3
+    assert value(told, "reprise_queue_depth", queue="generate") == 1
+    assert value(told, "reprise_workers", queue="generate") == 1
+    assert value(told, "reprise_workers", queue="answer") == 0
+    assert value(told, "reprise_longest_wait_seconds") >= 0
+    assert {value(told, "reprise_part_up", part=part) for part in ("database", "valkey")} == {1}
+
+
+def test_how_long_the_oldest_suspect_waits(client: Client, scope: Scope) -> None:
+    assert value(scrape(client), "reprise_review_oldest_seconds") == 0
+    gauges._memory.cache_clear()
+    for hours in (30, 3):
+        pairing = stored(scope, f"What is {hours}?")
+        Wording.objects.filter(pk=pairing.pk).update(
+            state=State.SUSPECT, created_at=timezone.now() - timedelta(hours=hours)
+        )
+    old = stored(scope, "What was proved long ago, and is doubted since this morning?")
+    Wording.objects.filter(pk=old.pk).update(
+        state=State.SUSPECT, created_at=timezone.now() - timedelta(days=90)
+    )
+    Observation.objects.create(generation=asked("Any?"), wording=old, verdict=Verdict.DISAGREE, source="user")
+    told = scrape(client)
+    assert value(told, "reprise_review_waiting") == 3
+    assert value(told, "reprise_review_oldest_seconds") == pytest.approx(30 * 3600, abs=60)
+
+
+def test_the_estimate_of_wrong_hits_and_its_bounds(client: Client, scope: Scope) -> None:
+    told = scrape(client)
+    assert value(told, "reprise_false_hit_share", bound="estimate") is None, "nothing is known yet"
+    gauges._memory.cache_clear()
+    pairing = stored(scope, "What is asked often?")
+    for number in range(20):
+        generation = asked(f"What is {number}?")
+        served = ServedBy.EXACT if number < 18 else ServedBy.MODEL
+        Generation.objects.filter(pk=generation.pk).update(served_by=served)
+        verdict = Verdict.DISAGREE if number in (0, 19) else Verdict.AGREE
+        Observation.objects.create(generation=generation, wording=pairing, verdict=verdict, source="user")
+    told = scrape(client)
+    assert value(told, "reprise_judged_hits", verdict="agree") == 17
+    assert value(told, "reprise_judged_hits", verdict="disagree") == 1
+    low, estimate, high = (
+        value(told, "reprise_false_hit_share", bound=bound) for bound in ("low", "estimate", "high")
+    )
+    assert estimate == pytest.approx(1 / 18)
+    assert 0 < low < estimate < high < 0.3
+
+
+def test_without_valkey_the_rest_is_told(client: Client, settings) -> None:
+    before, settings.REDIS_URL = settings.REDIS_URL, "redis://127.0.0.1:1/0"
+    valkey.cache_clear()
+    try:
+        told = scrape(client)
+    finally:
+        settings.REDIS_URL = before
+        valkey.cache_clear()
+    assert value(told, "reprise_part_up", part="valkey") == 0
+    assert value(told, "reprise_part_up", part="database") == 1
+    assert value(told, "reprise_queue_depth", queue="answer") == 0
+    assert value(told, "reprise_workers") is None
