@@ -13,7 +13,7 @@ LANES ?= 2
 EXTRAS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-all run test test-vllm lint format lock lock-vllm
+.PHONY: help install install-all run test test-vllm pictures lint format lock lock-vllm
 
 help: ## List these targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -37,6 +37,10 @@ test-vllm: install ## Hold the vllm and openai engines to their contract, agains
 	@CONTRACT_ENGINES="vllm vllm-serve openai" VLLM_CPU_KVCACHE_SPACE=1 VLLM_LOGGING_LEVEL=WARNING \
 	.venv-vllm/bin/python -m pytest -c tests/engines/pytest-vllm.ini --rootdir=. \
 	tests/engines/vllm tests/engines/contract $(ARGS)
+
+pictures: install-all ## Take the pictures of docs/console.md anew (ARGS="overview" for some of them)
+	@CHROMIUM="$$($(VENV)/python -m launch.browser)" || exit 1; export CHROMIUM; \
+	$(VENV)/python docs/console_screenshots.py $(ARGS)
 
 lint: install-all ## Style, types, layers, templates, missing migrations
 	$(VENV)/ruff check .

@@ -32,6 +32,14 @@ def stack(django_db_setup: None, request: pytest.FixtureRequest) -> Iterator[Sta
         running.stop()
 
 
+@pytest.fixture
+def no_workers() -> None:
+    """Nobody is known who would compute: earlier tests may have announced workers."""
+    from inference.redis import client  # reads the settings
+
+    client().delete("workers:answer", "workers:generate")
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     """The Chromium that `make test` found, without the sandbox that it lacks as root."""

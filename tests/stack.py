@@ -22,8 +22,8 @@ _STOP_SECONDS = 10
 class Stack:
     """Start with `start`, then talk to `url` and `ws_url`.
 
-    `environ` is added to the programs' environment. The programs are named web, answer, generate and beat;
-    further `generate_workers` generate-2 and so on.
+    `environ` is added to the programs' environment, and `release` is the code they run. The programs are
+    named web, answer, generate and beat; further `generate_workers` generate-2 and so on.
     """
 
     def __init__(
@@ -33,14 +33,18 @@ class Stack:
         embedded: Embedded | None = None,
         environ: Mapping[str, str] | None = None,
         generate_workers: int = 1,
+        release: Path = REPOSITORY,
     ) -> None:
+        self._release = release
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.ws_url = f"ws://127.0.0.1:{self.port}/ws/chat/"
         self.logs = var_dir / "log"
         self._embedded = embedded
-        self._environ = _environ(database) | dict(environ or {})
+        self._counted = var_dir / "metrics"
+        counting = {"PROMETHEUS_MULTIPROC_DIR": str(self._counted)}
+        self._environ = _environ(database) | counting | dict(environ or {})
         self._commands = {
             "answer": worker("answer", 4),
             "generate": worker("generate", 2),
@@ -53,6 +57,7 @@ class Stack:
     def start(self) -> None:
         """Returns once a question would be answered. Raises: AssertionError, with the logs' ends."""
         self.logs.mkdir(parents=True, exist_ok=True)
+        self._counted.mkdir(exist_ok=True)
         for name in self._commands:
             self._spawn(name)
         self.wait_until_ready()
@@ -119,7 +124,7 @@ class Stack:
                 stdin=self._listener.fileno() if name == "web" else subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                cwd=REPOSITORY,
+                cwd=self._release,
                 env=self._environ,
                 start_new_session=True,
             )
@@ -133,6 +138,11 @@ class Stack:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 def _environ(database: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ ROOT = Path(settings.BASE_DIR)
 CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
 _FUNCTIONS = {"_", "gettext", "gettext_lazy", "ngettext"}
 _IN_TEMPLATE = re.compile(r"\b(?:_|n?gettext)\(u?('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")")
-_PLACEHOLDER = re.compile(r"%\(\w+\)[\w.]+|\{\w+\}|</?\w+")
+_PLACEHOLDER = re.compile(r"%\(\w+\)[\d.]*[a-z]|\{\w+\}|</?\w+")
 
 
 def _catalogue() -> dict[str, str]:

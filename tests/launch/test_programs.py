@@ -8,6 +8,7 @@ import pytest
 from launch.options import Options
 from launch.problem import Problem
 from launch.programs import stack, supervisord_configuration
+from launch.run import Run
 
 
 def configuration(var_dir: Path, **environ: str) -> ConfigParser:
@@ -31,3 +32,13 @@ def test_one_is_the_default(tmp_path: Path) -> None:
     assert configuration(tmp_path)["group:workers"]["programs"] == "answer,generate"
     with pytest.raises(Problem, match="GENERATE_WORKERS"):
         configuration(tmp_path, GENERATE_WORKERS="none")
+
+
+def test_all_programs_count_into_one_folder_which_each_run_empties(tmp_path: Path) -> None:
+    run = Run(Options.read({"VAR_DIR": str(tmp_path)}))
+    folder = Path(run.environ["PROMETHEUS_MULTIPROC_DIR"])
+    assert folder.is_relative_to(tmp_path)
+    for _ in range(2):
+        run._count_anew()
+        assert folder.is_dir() and not list(folder.iterdir())
+        (folder / "counter_17.db").touch()
