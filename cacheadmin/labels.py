@@ -177,6 +177,8 @@ DIFFERENCES: Labels = {
     "negation": _("what is denied"),
     "polarity": _("yes or no"),
     "confusable": _("names never to be confused"),
+    "corrected": _("what was taken back"),
+    "bare": _("too little said to compare"),
 }
 REFUSALS: Labels = {
     "unknown_action": _("There is no such action."),

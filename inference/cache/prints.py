@@ -61,6 +61,7 @@ _SAME_CONTEXT = 0.93
 
 
 _CORRECTED = Reason("corrected", "what one of them leans on was corrected")
+_BARE = Reason("bare", "one of them says too little by itself to be the other")
 
 
 def same_moment(a: Prints, b: Prints) -> bool:
@@ -68,13 +69,27 @@ def same_moment(a: Prints, b: Prints) -> bool:
     return bool(a.heard) and a.heard == b.heard
 
 
+def _bare(a: Prints, b: Prints) -> bool:
+    """Does one of them, leaning on its history, say no more than that something is asked ("And then?", 谁呢)?
+    Such a one is the same only in the same words, or where both ask for the same kind of thing ("Why?", "How
+    come?"): there is nothing else in it to compare, and all of them lie close together."""
+    if not any(prints.asked and not prints.asked.terms for prints in (a, b)):
+        return False
+    x, y = a.words, b.words
+    asks_alike = bool(x.intents) and set(x.intents) == set(y.intents)
+    return not asks_alike and normalise(x.text) != normalise(y.text)
+
+
 def compare_prints(a: Prints, b: Prints, context_likeness: float | None = None) -> Comparison:
     """Do both ask for the same? Two dependent questions do if the same was asked, and it leaned on the same
     questions and answers ("why that one?"); otherwise their meanings are compared. What leans on something
-    that was corrected asks the same only as what leans on the same correction. At the same moment of a
+    that was corrected asks the same only as what leans on the same correction. What says next to nothing by
+    itself is the same in the same words only. At the same moment of a
     conversation all that can differ is what is asked, however each was written out. Symmetric."""
     if a.corrected != b.corrected:
         return Comparison("conflict", (_CORRECTED,))
+    if _bare(a, b):
+        return Comparison("conflict", (_BARE,))
     if same_moment(a, b):
         return compare(a.words, b.words)
     if not (a.asked and b.asked and a.leaned and b.leaned):
