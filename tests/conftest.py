@@ -50,18 +50,23 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Browser tests come last, after pytest-django's own sorting: once Playwright runs, its event loop stays
-    in this thread, where neither pytest-asyncio nor Django's synchronous ORM would work any more."""
+    """Whoever talks to the running stack comes after those whose tasks its workers would take from them; and
+    browser tests come last, after pytest-django's own sorting: once Playwright runs, its event loop stays in
+    this thread, where neither pytest-asyncio nor Django's synchronous ORM would work any more."""
     for item in items:
-        if "stack" in getattr(item, "fixturenames", ()) and not item.get_closest_marker("django_db"):
+        if _uses_stack(item) and not item.get_closest_marker("django_db"):
             item.add_marker(pytest.mark.django_db(transaction=True))
     yield
-    items.sort(key=_uses_browser)
+    items.sort(key=lambda item: (_uses_browser(item), _uses_stack(item)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if _uses_browser(item):
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+
+def _uses_stack(item: pytest.Item) -> bool:
+    return "stack" in getattr(item, "fixturenames", ())
 
 
 def _uses_browser(item: pytest.Item) -> bool:

@@ -468,32 +468,3 @@ class TestBehaviour:
     def test_every_source_has_a_weight_and_every_hint_weighs_less_than_a_verdict(self) -> None:
         assert set(standing.WEIGHTS) == set(Witness)
         assert all(max(standing.WEIGHTS[one]) < 1 for one in standing.HINTS)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_running_worker_takes_it_up(stack) -> None:
-    """Through the broker, by the worker that holds the engine."""
-    import time
-
-    workers_ready = time.monotonic() + 60
-    session = uuid.uuid4()
-    _ended(service.ask(session, turns(CAPITAL), opens=True), workers_ready)
-    while time.monotonic() < workers_ready and not Wording.objects.exists():
-        time.sleep(0.1)  # it is stored just after it ended
-    hit = _ended(service.ask(uuid.uuid4(), turns(CAPITAL), opens=True), workers_ready)
-    assert hit.served_by == ServedBy.EXACT
-    while time.monotonic() < workers_ready and not Observation.objects.filter(source="gray").exists():
-        time.sleep(0.2)
-    seen = Observation.objects.get(source="gray")
-    assert (seen.generation_id, seen.verdict) == (hit.pk, Verdict.AGREE)
-
-
-def _ended(generation: Generation, until: float) -> Generation:
-    import time
-
-    while time.monotonic() < until:
-        generation.refresh_from_db()
-        if not generation.is_open:
-            return generation
-        time.sleep(0.1)
-    raise AssertionError(f"{generation} did not end")
