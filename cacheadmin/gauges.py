@@ -2,9 +2,7 @@
 Every web process finds the same, so of several the largest counts, and never their sum.
 """
 
-import time
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 
 import redis
 import structlog
@@ -15,14 +13,16 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from cacheadmin import figures
 from inference import live_ledger, workers
 from inference.models import Generation, Status, Verdict
+
+from . import figures
+from .remembering import Memory
 
 log = structlog.get_logger(__name__)
 
 # The two that read many rows change over hours: once a minute is enough.
-_REMEMBERED_SECONDS = 60.0
+MEMORY = Memory(seconds=60.0)
 # Verdicts of so long ago say something of the hits of now.
 _LATELY = "7d"
 _KV = ("held", "stored", "live", "idle", "budget")
@@ -50,7 +50,7 @@ class Gauges(Collector):
 
 
 def _of_the_database() -> list[Family]:
-    return [*_queues(), *_remembered(_review), *_remembered(_false_hits)]
+    return [*_queues(), *MEMORY.get("review", _review), *MEMORY.get("hits", _false_hits)]
 
 
 def _of_valkey() -> list[Family]:
@@ -125,19 +125,3 @@ def _kv() -> Family:
             if (value := totals.get(f"{what}_bytes")) is not None:
                 held.add_metric([told.seat, what], value)
     return held
-
-
-# --- not at every scrape ----------------------------------------------------------------------------
-
-
-@cache
-def _memory(ask: Callable[[], list[Family]]) -> list[tuple[float, list[Family]]]:
-    return []
-
-
-def _remembered(ask: Callable[[], list[Family]]) -> list[Family]:
-    memory = _memory(ask)
-    now = time.monotonic()
-    if not memory or now - memory[0][0] > _REMEMBERED_SECONDS:
-        memory[:] = [(now, ask())]
-    return memory[0][1]

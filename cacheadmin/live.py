@@ -32,8 +32,10 @@ def _allowed(pk: int) -> bool:
 
 
 class ConsoleConsumer(AsyncWebsocketConsumer):
-    """One page. Whatever it sends is not read."""
+    """One page. Whatever it sends is not read, and nobody sends to it: it needs no channel layer, which would
+    keep a connection to Valkey waiting for each page."""
 
+    channel_layer_alias = ""
     _telling: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:

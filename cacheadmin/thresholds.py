@@ -1,11 +1,10 @@
 """What an operator sees before changing a threshold: how right and wrong pairs are spread, what other
 thresholds would come to, and which of the last decisions would have been others."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from django.conf import settings
 
@@ -18,12 +17,13 @@ from inference.calibration.pairs import Histogram, Labelled
 from inference.models import Decision, Outcome, Policy, Scope
 
 from . import tuning
+from .remembering import Memory
 
 SERVED = (Outcome.HIT, Outcome.GRAY)
 # Decisions that are tried on other thresholds, looked for among so many of the newest.
 LAST, LOOKED_AT = 200, 20_000
-# Labelled lookups that the figures come from, at most, and how long they are remembered: a slider asks often.
-LABELLED, REMEMBERED_SECONDS = 2_000, 20.0
+# Labelled lookups that the figures come from, at most.
+LABELLED = 2_000
 HISTORY = 30
 # What can be changed.
 NAMES = ("high", "low", "near", "consent", "likely")
@@ -148,10 +148,6 @@ class Picture:
         lost = [change for change in self.changes if change.would is not None]
         return sum(one.decision.outcome in SERVED and one.would not in SERVED for one in lost)
 
-    @property
-    def open_changes(self) -> int:
-        return sum(change.would is None for change in self.changes)
-
     @cached_property
     def history(self) -> list[Policy]:
         rows = Policy.objects.filter(scope=self.scope, content_class=self.content_class)
@@ -162,7 +158,7 @@ class Picture:
         row = self.standing.shadow
         if row is None:
             return None
-        return _remember(("report", row.pk), lambda: shadow.report(row, most=shadow.SHOWN))
+        return _MEMORY.get(("report", row.pk), lambda: shadow.report(row, most=shadow.SHOWN))
 
     @property
     def report_after(self) -> int:
@@ -214,22 +210,11 @@ def _would(measured: Measured, limits: Thresholds) -> str | None:
         return None
 
 
-_remembered: dict[tuple[object, ...], tuple[float, Any]] = {}
-Known = TypeVar("Known")
-
-
-def _remember(name: tuple[object, ...], find: Callable[[], Known]) -> Known:
-    """What `find` finds, now or a few seconds ago."""
-    known = _remembered.get(name)
-    if known is None or time.monotonic() - known[0] > REMEMBERED_SECONDS:
-        if len(_remembered) > 50:
-            _remembered.clear()
-        known = _remembered[name] = (time.monotonic(), find())
-    return known[1]
+_MEMORY = Memory(seconds=20.0)  # a slider asks often
 
 
 def _labelled(scope: int | None, content_class: str) -> Sequence[Labelled]:
-    return _remember(
+    return _MEMORY.get(
         ("labelled", scope, content_class),
         lambda: pairs.observed(scope, content_class, most=LABELLED, newest=LABELLED),
     )
@@ -237,7 +222,7 @@ def _labelled(scope: int | None, content_class: str) -> Sequence[Labelled]:
 
 def forget() -> None:
     """Read it all anew."""
-    _remembered.clear()
+    _MEMORY.forget()
 
 
 def _last(scope: Scope | None, content_class: str) -> list[Decision]:

@@ -1,6 +1,5 @@
 """What other systems may tell the cache."""
 
-import hmac
 import json
 from typing import Any
 
@@ -9,11 +8,12 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from inference import bearer
 from inference.sources import UnknownSource
 
 from .invalidating import invalidate
 
-_SCHEME = "Bearer "
+_WHY = {401: "Show the token: Authorization: Bearer …", 403: "This is not the token."}
 
 
 class _Refused(Exception):
@@ -48,11 +48,9 @@ def source_changed(request: HttpRequest) -> JsonResponse:
 def _authorise(request: HttpRequest) -> None:
     if not settings.SOURCES_TOKEN:
         raise _Refused(404, "Nobody may tell of sources here: SOURCES_TOKEN is not set.")
-    shown = request.headers.get("Authorization", "")
-    if not shown.startswith(_SCHEME):
-        raise _Refused(401, "Show the token: Authorization: Bearer …")
-    if not hmac.compare_digest(shown.removeprefix(_SCHEME).strip().encode(), settings.SOURCES_TOKEN.encode()):
-        raise _Refused(403, "This is not the token.")
+    status = bearer.status(request.headers.get("Authorization", ""), settings.SOURCES_TOKEN)
+    if status != 200:
+        raise _Refused(status, _WHY[status])
 
 
 def _told(body: bytes) -> tuple[str, str]:

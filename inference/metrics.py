@@ -15,9 +15,8 @@ from prometheus_client.registry import Collector
 
 from inference.engines.base import EngineUnavailable
 
-FOLDER = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
-if FOLDER:
-    os.makedirs(FOLDER, exist_ok=True)  # the first counter opens a file there
+if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    os.makedirs(folder, exist_ok=True)  # the first counter opens a file there
 
 LOOKUPS = Counter("reprise_lookups", "Questions looked up, by layer and outcome.", ["layer", "outcome"])
 LOOKUP_SECONDS = Histogram(

@@ -1,6 +1,5 @@
 """Who may read the figures, and where a worker tells them: Prometheus comes and asks."""
 
-import hmac
 import ipaddress
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -12,11 +11,9 @@ import structlog
 from django.conf import settings
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
 
-from . import metrics
+from . import bearer, metrics
 
 log = structlog.get_logger(__name__)
-
-_SCHEME = "Bearer "
 
 
 def may_read(address: str, authorization: str, *, forwarded: bool) -> int:
@@ -24,10 +21,7 @@ def may_read(address: str, authorization: str, *, forwarded: bool) -> int:
     token shown) or 403. With METRICS_TOKEN whoever shows it may; without one only this machine, and nobody on
     whose behalf a proxy asks."""
     if settings.METRICS_TOKEN:
-        if not authorization.startswith(_SCHEME):
-            return 401
-        shown = authorization.removeprefix(_SCHEME).strip()
-        return 200 if hmac.compare_digest(shown.encode(), settings.METRICS_TOKEN.encode()) else 403
+        return bearer.status(authorization, settings.METRICS_TOKEN)
     return 200 if _is_loopback(address) and not forwarded else 403
 
 

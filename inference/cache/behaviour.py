@@ -42,14 +42,15 @@ def was_at_once(generation: UUID) -> bool:
 
 def hear(probe: Probe, generation: Generation) -> None:
     """Let what the message of `generation` is, after those before it, count for the answers it follows."""
-    takes_back = Invalidation.objects.filter(generation=generation, cause__in=DETECTED)
-    if generation.question.get("again") or takes_back.exists():
-        return
     before = list(_before(generation))
+    if not before or generation.question.get("again"):
+        return
+    if Invalidation.objects.filter(generation=generation, cause__in=DETECTED).exists():
+        return
     repeated = next((answer for asked, answer in before if _repeats(probe, asked)), None)
     if repeated is not None:
         _note(repeated, Witness.REPEAT, Verdict.DISAGREE)
-    elif before and normalise(before[0][0]) != normalise(probe.question):
+    elif normalise(before[0][0]) != normalise(probe.question):
         _note(before[0][1], Witness.CONTINUED, Verdict.AGREE)
 
 

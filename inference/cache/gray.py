@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass
 from datetime import timedelta
 
-import numpy as np
 import redis
 import structlog
 from django.conf import settings
@@ -21,7 +20,6 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from inference import compute, dispatch, prompting, scopes, sources, versions, workers
-from inference.embedding import Vector
 from inference.engine import engine
 from inference.engines.base import Delta, EngineFailed, EngineUnavailable, Request
 from inference.history import born_wordings
@@ -29,10 +27,9 @@ from inference.models import Check, Entry, Generation, Session, State, Wording
 from inference.redis import client
 
 from . import agreement, lifecycle, provenance
-from .agreement import Agreement, Answer, Asked
-from .learning import answer_of
+from .agreement import Agreement, Answer
+from .learning import answer_of, asked, stored_answer
 from .lookup import Found
-from .prints import Prints, compare_prints
 from .standing import Witness
 
 log = structlog.get_logger(__name__)
@@ -243,21 +240,8 @@ def _conclude(check: Check, fresh: _Fresh) -> Agreement | None:
 def compare(pairing: Wording, fresh: Answer) -> Agreement:
     """What a fresh answer to the pairing's question says of its entry's answer, given how that question
     compares with the one that the entry is the answer to."""
-    entry = pairing.entry
-    born = born_wordings([entry.pk]).get(entry.pk, pairing)
-    mine, other = Prints.from_json(pairing.fingerprint), Prints.from_json(born.fingerprint)
-    asked = Asked(
-        compare_prints(mine, other),
-        written_out=pairing.dependent or born.dependent,
-        same=pairing.exact_key == born.exact_key,
-        texts=(pairing.resolved or pairing.question, born.resolved or born.question),
-        words=agreement.words_of(mine.meaning, other.meaning),
-    )
-    return agreement.judge(Answer(entry.answer, _vector(entry.answer_vector)), fresh, asked)
-
-
-def _vector(stored: object) -> Vector | None:
-    return None if stored is None else np.asarray(stored, dtype=np.float32)
+    born = born_wordings([pairing.entry_id]).get(pairing.entry_id, pairing)
+    return agreement.judge(stored_answer(pairing.entry), fresh, asked(pairing, born))
 
 
 def _stands(generation: Generation, pairing: Wording, made: list[provenance.Made]) -> bool:

@@ -7,9 +7,10 @@ import numpy as np
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from inference.embedding import Vector, embed
+from inference.embedding import embed
 from inference.models import (
     Decision,
+    Entry,
     Generation,
     Origin,
     Outcome,
@@ -115,16 +116,28 @@ def prove(
 
 def compare(probe: Probe, wording: Wording, fresh: Answer) -> Agreement:
     """What a fresh answer to this question says of the answer that the wording is paired with."""
-    stored = Answer(wording.entry.answer, _vector(wording.entry.answer_vector))
-    prints = Prints.from_json(wording.fingerprint)
-    asked = Asked(
-        compare_prints(probe.prints, prints),
-        written_out=probe.dependent or wording.dependent,
-        same=probe.exact_key == wording.exact_key,
-        texts=(probe.resolved, wording.resolved or wording.question),
-        words=agreement.words_of(probe.prints.meaning, prints.meaning),
+    return agreement.judge(stored_answer(wording.entry), fresh, asked(probe, wording))
+
+
+def stored_answer(entry: Entry) -> Answer:
+    vector = entry.answer_vector
+    return Answer(entry.answer, None if vector is None else np.asarray(vector, dtype=np.float32))
+
+
+def asked(mine: Probe | Wording, other: Probe | Wording) -> Asked:
+    """How two questions compare, for comparing their answers."""
+    prints, others = _prints(mine), _prints(other)
+    return Asked(
+        compare_prints(prints, others),
+        written_out=mine.dependent or other.dependent,
+        same=mine.exact_key == other.exact_key,
+        texts=(mine.resolved or mine.question, other.resolved or other.question),
+        words=agreement.words_of(prints.meaning, others.meaning),
     )
-    return agreement.judge(stored, fresh, asked)
+
+
+def _prints(one: Probe | Wording) -> Prints:
+    return one.prints if isinstance(one, Probe) else Prints.from_json(one.fingerprint)
 
 
 def note(probe: Probe, generation: Generation, found: Found, shared: bool) -> Wording | None:
@@ -136,7 +149,3 @@ def note(probe: Probe, generation: Generation, found: Found, shared: bool) -> Wo
         generation.wording = wording
         Generation.objects.filter(pk=generation.pk).update(wording=wording)
     return wording
-
-
-def _vector(stored: object) -> Vector | None:
-    return None if stored is None else np.asarray(stored, dtype=np.float32)

@@ -273,11 +273,6 @@ def count(hits: Sequence[Served]) -> None:
         cursor.execute(_COUNT_WORDINGS, columns)
 
 
-def serve(wording: UUID, entry: UUID, ttl: timedelta | None) -> None:
-    """Count one hit."""
-    count([Served.now(wording, entry, ttl)])
-
-
 # --- what verdicts make of it ---------------------------------------------------------------------------
 
 

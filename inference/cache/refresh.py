@@ -6,20 +6,16 @@ fresh one says the same, or it takes the old one's place.
 from collections.abc import Iterator
 from uuid import UUID
 
-import numpy as np
 from django.db import transaction
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Coalesce, Now
 
 from inference import dispatch, scopes
-from inference.embedding import embed
 from inference.history import born_wordings
 from inference.models import OPEN, Entry, Generation, State, Verdict, Visibility, Wording
 from inference.understanding.cacheability import Cacheability
 
-from . import agreement, lifecycle, provenance
-from .agreement import Answer, Asked
-from .prints import compare_prints
+from . import agreement, learning, lifecycle, provenance
 from .probe import Probe
 
 # In the last tenth of its life an entry is refreshed, if it was hit so often, and once in that time.
@@ -84,13 +80,8 @@ def conclude(probe: Probe, generation: Generation, cacheability: Cacheability) -
     born = born_wordings([entry_id]).get(entry_id)
     if entry is None or born is None or born.exact_key != probe.exact_key:
         return None
-    vectors = embed([generation.text])
-    fresh = Answer(generation.text, None if vectors is None else vectors[0])
-    stored = entry.answer_vector
-    known = Answer(entry.answer, None if stored is None else np.asarray(stored, dtype=np.float32))
-    words = agreement.words_of(probe.prints.meaning)
-    itself = Asked(compare_prints(probe.prints, probe.prints), probe.dependent, same=True, words=words)
-    same = agreement.judge(known, fresh, itself)
+    fresh = learning.answer_of(generation.text)
+    same = agreement.judge(learning.stored_answer(entry), fresh, learning.asked(probe, probe))
     if same.verdict == Verdict.AGREE:
         return born if lifecycle.renew(entry_id, generation, cacheability) else None
     return lifecycle.succeed(entry_id, probe, generation, cacheability, fresh.vector)

@@ -42,16 +42,6 @@ def _highest(worth: torch.Tensor, budget: int) -> torch.Tensor:
     return torch.zeros_like(worth, dtype=torch.bool).scatter_(-1, at, True)
 
 
-class Full:
-    name = "full"
-
-    def begin(self, keys: torch.Tensor, values: torch.Tensor, queries: torch.Tensor) -> None:
-        self._tokens = keys.shape[1]
-
-    def seen(self, queries: torch.Tensor, budget: int) -> torch.Tensor:
-        return torch.ones(queries.shape[0], queries.shape[2], self._tokens, dtype=torch.bool)
-
-
 class Window:
     """The first tokens and the newest: StreamingLLM (arXiv 2309.17453)."""
 

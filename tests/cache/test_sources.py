@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from inference import pipeline, service, sources, stream
 from inference.cache import lifecycle, probe, provenance
+from inference.cache.lifecycle import Served
 from inference.models import DataSource, Entry, EntrySource, Generation, ServedBy, State, Status
 from inference.sources import Source
 from inference.understanding.cacheability import classify
@@ -185,7 +186,7 @@ def test_however_often_it_is_hit_it_dies_when_it_must(db: None, scope) -> None:
     soon = timezone.now() + timedelta(minutes=2)
     Entry.objects.update(content_class="live", expires_at=soon, dies_at=soon)
     for _ in range(20):
-        lifecycle.serve(done.wording_id, done.entry_id, timedelta(minutes=5))
+        lifecycle.count([Served.now(done.wording_id, done.entry_id, timedelta(minutes=5))])
     entry = Entry.objects.get()
     assert (entry.hits, entry.expires_at, entry.dies_at) == (20, soon, soon)
     Entry.objects.update(expires_at=timezone.now(), dies_at=timezone.now())

@@ -27,7 +27,7 @@ def value(text: str, name: str, **labels: str) -> Any:
 @pytest.fixture(autouse=True)
 def _afresh(db: None) -> None:
     valkey().flushdb()
-    gauges._memory.cache_clear()
+    gauges.MEMORY.forget()
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_queues_and_workers(client: Client) -> None:
 
 def test_how_long_the_oldest_suspect_waits(client: Client, scope: Scope) -> None:
     assert value(scrape(client), "reprise_review_oldest_seconds") == 0
-    gauges._memory.cache_clear()
+    gauges.MEMORY.forget()
     for hours in (30, 3):
         pairing = stored(scope, f"What is {hours}?")
         Wording.objects.filter(pk=pairing.pk).update(
@@ -81,7 +81,7 @@ def test_how_long_the_oldest_suspect_waits(client: Client, scope: Scope) -> None
 def test_the_estimate_of_wrong_hits_and_its_bounds(client: Client, scope: Scope) -> None:
     told = scrape(client)
     assert value(told, "reprise_false_hit_share", bound="estimate") is None, "nothing is known yet"
-    gauges._memory.cache_clear()
+    gauges.MEMORY.forget()
     pairing = stored(scope, "What is asked often?")
     for number in range(20):
         generation = asked(f"What is {number}?")
