@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from inference.cache import lifecycle
-from inference.models import Wording
+from inference.models import ALIVE, State, Wording
 
 from . import audit, review
 from .models import ReviewClaim
@@ -38,8 +38,8 @@ class Chosen:
     @property
     def decidable(self) -> bool:
         """Does it wait for a decision, and is nobody else about to make it?"""
-        alive = self.wording.entry.state in ("suspect", "active")
-        return self.wording.state == "suspect" and alive and not self.with_whom
+        alive = self.wording.entry.state in ALIVE
+        return self.wording.state == State.SUSPECT and alive and not self.with_whom
 
 
 def look(pks: Sequence[UUID], operator: User) -> list[Chosen]:

@@ -16,6 +16,7 @@ from inference import sources as of_answers
 from inference.history import BothWays
 from inference.live_ledger import Told
 from inference.models import (
+    ALIVE,
     DataSource,
     Entry,
     EntrySource,
@@ -23,13 +24,9 @@ from inference.models import (
     Invalidation,
     Scope,
     Session,
-    State,
     Version,
 )
 from inference.versions import Active
-
-SERVABLE = (State.SUSPECT, State.ACTIVE)
-
 
 # --- versions and scopes ----------------------------------------------------------------------------
 
@@ -52,7 +49,7 @@ SHOWN_VERSIONS = 20
 def apps() -> list[App]:
     """Ours first, then whoever else stores here."""
     counted: dict[int, int] = dict(
-        Entry.objects.filter(state__in=SERVABLE).order_by().values_list("scope").annotate(n=Count("*"))
+        Entry.objects.filter(state__in=ALIVE).order_by().values_list("scope").annotate(n=Count("*"))
     )
     every: dict[str, list[Scope]] = {settings.APP_NAME: []}
     for scope in Scope.objects.order_by("-created_at")[:200]:
@@ -100,7 +97,7 @@ def source(pk: int) -> SourceRow:
 
 def servable(key: str, but_for: str = "") -> int:
     """Entries made from this source that can be served, but for those made from one version of it."""
-    return int(of_answers.derived(key, but_for).filter(state__in=SERVABLE).count())
+    return int(of_answers.derived(key, but_for).filter(state__in=ALIVE).count())
 
 
 def _with_entries(found: Sequence[DataSource]) -> list[SourceRow]:
@@ -110,7 +107,7 @@ def _with_entries(found: Sequence[DataSource]) -> list[SourceRow]:
     alive: dict[str, int] = {}
     for key, state, n in by_state:
         every[key] = every.get(key, 0) + n
-        alive[key] = alive.get(key, 0) + (n if state in SERVABLE else 0)
+        alive[key] = alive.get(key, 0) + (n if state in ALIVE else 0)
     return [SourceRow(row, every.get(row.key, 0), alive.get(row.key, 0)) for row in found]
 
 

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from inference.cache import lifecycle
 from inference.cache.prints import Prints, compare_prints
-from inference.models import Decision, Entry, Generation, Observation, Wording
+from inference.models import ALIVE, Decision, Entry, Generation, Observation, Wording
 from inference.understanding.fingerprint import Comparison, Reason, compare, fingerprint
 
 from . import audit
@@ -72,8 +72,7 @@ class Pairing:
     @property
     def decidable(self) -> bool:
         """Can it be served, now or once it is approved?"""
-        alive = ("suspect", "active")
-        return self.wording.state in alive and self.entry.state in alive
+        return self.wording.state in ALIVE and self.entry.state in ALIVE
 
     @property
     def stamp(self) -> str:

@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from inference.cache import learning, lifecycle, policy
-from inference.models import ConfusablePair, State, Wording
+from inference.models import ALIVE, ConfusablePair, State, Wording
 from inference.understanding.fingerprint import confusable
 
 from . import audit
@@ -60,7 +60,7 @@ def waiting() -> QuerySet[Wording]:
     return (
         Wording.objects.filter(
             state=State.SUSPECT,
-            entry__state__in=[State.SUSPECT, State.ACTIVE],
+            entry__state__in=ALIVE,
             entry__expires_at__gt=Now(),
         )
         .annotate(

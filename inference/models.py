@@ -8,7 +8,9 @@ from django.db import models
 from django.db.models import Q
 
 from inference.cache.models import (
+    ALIVE,
     DETECTED,
+    OVER,
     Cause,
     Check,
     ConfusablePair,
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
     from .premises import Premises
 
 __all__ = [
+    "ALIVE",
     "DETECTED",
+    "OVER",
     "Cause",
     "Check",
     "ConfusablePair",

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from . import announcements, metrics
-from .models import OPEN, Entry, Generation, Scope, State, Version
+from .models import ALIVE, OPEN, Entry, Generation, Scope, Version
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+@-]{0,99}")
 _LOCK = 0x5265_7672  # of two bumps at once, the second finds what the first made
@@ -129,7 +129,7 @@ def plan(knowledge: str, system_prompt: str | None = None, *, back: bool = False
             f"Version {knowledge} was in use before: what was stored under it would be served again. "
             "Choose another name, or say that you are going back.",
         )
-    left = Entry.objects.filter(scope__app=settings.APP_NAME, state__in=[State.SUSPECT, State.ACTIVE])
+    left = Entry.objects.filter(scope__app=settings.APP_NAME, state__in=ALIVE)
     return Bump(
         before,
         after,

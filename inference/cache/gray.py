@@ -23,7 +23,7 @@ from inference import compute, dispatch, prompting, scopes, sources, versions, w
 from inference.engine import engine
 from inference.engines.base import Delta, EngineFailed, EngineUnavailable, Request
 from inference.history import born_wordings
-from inference.models import Check, Entry, Generation, Session, State, Wording
+from inference.models import OVER, Check, Entry, Generation, Session, State, Wording
 from inference.redis import client
 
 from . import agreement, lifecycle, provenance
@@ -252,6 +252,6 @@ def _stands(generation: Generation, pairing: Wording, made: list[provenance.Made
     if not scopes.is_current(generation.scope, generation.sources) or not provenance.hold(made):
         return False
     entry = Entry.objects.select_for_update(no_key=True).filter(pk=pairing.entry_id).first()
-    if entry is None or entry.answer != pairing.entry.answer or entry.state in lifecycle.OVER:
+    if entry is None or entry.answer != pairing.entry.answer or entry.state in OVER:
         return False
-    return Wording.objects.filter(pk=pairing.pk).exclude(state__in=lifecycle.OVER).exists()
+    return Wording.objects.filter(pk=pairing.pk).exclude(state__in=OVER).exists()

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from inference.embedding import embed
 from inference.models import (
+    ALIVE,
     Decision,
     Entry,
     Generation,
@@ -58,7 +59,7 @@ def _doubted(probe: Probe) -> Wording | None:
     mine = Wording.objects.filter(exact_key=probe.exact_key, scope=probe.scope)
     mine = mine.filter(Q(visibility=Visibility.SHARED) | Q(session=probe.session))
     doubted = Q(state=State.SUSPECT) | Q(state=State.ACTIVE, entry__disagreed__gt=0)
-    alive = mine.filter(doubted, entry__state__in=[State.SUSPECT, State.ACTIVE], entry__expires_at__gt=Now())
+    alive = mine.filter(doubted, entry__state__in=ALIVE, entry__expires_at__gt=Now())
     return alive.select_related("entry").order_by("-created_at").first()
 
 

@@ -20,6 +20,8 @@ from django.utils import timezone
 
 from inference.embedding import Vector
 from inference.models import (
+    ALIVE,
+    OVER,
     Decision,
     Entry,
     Generation,
@@ -210,16 +212,13 @@ def _makes_way(generation: Generation, shared: bool) -> bool:
     return True
 
 
-OVER = (State.FROZEN, State.REJECTED)
-
-
 def freeze_wordings(wordings: list[Wording]) -> None:
     """Freeze pairings, and entries that have no other way left in which they can be asked."""
     if not wordings:
         return
     Wording.objects.filter(pk__in=[wording.pk for wording in wordings]).update(state=State.FROZEN)
     entries = {wording.entry_id for wording in wordings}
-    alive = Wording.objects.filter(entry__in=entries).exclude(state__in=[State.FROZEN, State.REJECTED])
+    alive = Wording.objects.filter(entry__in=entries).exclude(state__in=OVER)
     Entry.objects.filter(pk__in=entries).exclude(pk__in=alive.values("entry")).update(state=State.FROZEN)
 
 
@@ -305,7 +304,7 @@ def weigh(wording: Wording) -> State:
         entry = _held(wording.entry_id)
         current = Wording.objects.select_for_update().get(pk=wording.pk)
         given = _count(current)
-        if current.state in (State.ACTIVE, State.SUSPECT):
+        if current.state in ALIVE:
             current.state = _by_verdicts(current, entry.content_class, given)
         elif _was_talked_away(current, given):
             # What people said leads back when they take it back, and not when something else agrees.

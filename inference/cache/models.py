@@ -25,6 +25,11 @@ class State(models.TextChoices):
     REJECTED = "rejected"
 
 
+ALIVE = (State.SUSPECT, State.ACTIVE)
+"""Can be served, or once what is open about it is settled."""
+OVER = (State.FROZEN, State.REJECTED)
+
+
 class Scope(models.Model):
     """Everything an answer depends on besides the conversation. A changed part is a new scope, so that
     entries of the old one are unreachable the instant it changes."""

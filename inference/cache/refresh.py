@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, Now
 
 from inference import dispatch, scopes
 from inference.history import born_wordings
-from inference.models import OPEN, Entry, Generation, State, Verdict, Visibility, Wording
+from inference.models import ALIVE, OPEN, Entry, Generation, Verdict, Visibility, Wording
 from inference.understanding.cacheability import Cacheability
 
 from . import agreement, learning, lifecycle, provenance
@@ -42,7 +42,7 @@ def _due() -> Iterator[Entry]:
         Entry.objects.filter(
             visibility=Visibility.SHARED,
             read_only=False,
-            state__in=[State.SUSPECT, State.ACTIVE],
+            state__in=ALIVE,
             hits__gte=_HOT_HITS,
             expires_at__gt=Now(),
             dies_at__lt=Now() + life * _SHARE_LEFT,

@@ -14,7 +14,7 @@ export class Sidebar {
 
   constructor() {
     this.#list.addEventListener("htmx:afterSwap", () => this.#syncTitle());
-    this.#list.addEventListener("htmx:beforeSwap", () => this.#rememberPlace());
+    this.#list.addEventListener("htmx:beforeSwap", (event) => this.#beforeSwap(event));
     this.#list.addEventListener("htmx:afterSettle", () => this.#returnToPlace());
     document.addEventListener("beforetoggle", (event) => this.#placeMenu(event), true);
     document.addEventListener("click", (event) => this.#closeMenu(event));
@@ -27,12 +27,12 @@ export class Sidebar {
   refresh() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      if (this.#list.querySelector(".renaming, :popover-open")) {
+      if (this.#isInUse) {
         this.refresh();
         return;
       }
       const query = new URLSearchParams({ q: byId("search").value });
-      htmx.ajax("GET", `${page.listUrl}?${query}`, { target: this.#list, swap: "innerHTML" });
+      htmx.ajax("GET", `${page.listUrl}?${query}`, { source: this.#list, target: this.#list, swap: "innerHTML" });
     }, REFRESH_AFTER);
   }
 
@@ -56,6 +56,20 @@ export class Sidebar {
     if (NARROW.matches) this.drawer(true);
     byId("search").focus();
     byId("search").select();
+  }
+
+  /** Someone renames or chooses in it, or has just asked to and waits for the answer. */
+  get #isInUse() {
+    return this.#list.querySelector(".renaming, :popover-open, .htmx-request") !== null;
+  }
+
+  /** A list asked for before someone began to use the old one is not drawn over it. */
+  #beforeSwap(event) {
+    const refreshed = event.detail.requestConfig.elt === this.#list;
+    if (refreshed && this.#isInUse) {
+      event.detail.shouldSwap = false;
+      this.refresh();
+    } else this.#rememberPlace();
   }
 
   #rememberPlace() {

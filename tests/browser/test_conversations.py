@@ -1,11 +1,13 @@
 """The list of conversations: rename, delete, search, export."""
 
 import json
+import re
 from pathlib import Path
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from chat.models import Conversation
+from tests.browser import questions
 from tests.browser.chat import Chat
 from tests.browser.written import Written, guest_of
 
@@ -34,6 +36,27 @@ def test_a_conversation_is_renamed(chat: Chat) -> None:
     expect(chat.title).to_have_text("New “name” & more")
     chat.page.reload()
     expect(chat.title).to_have_text("New “name” & more")
+
+
+def test_a_list_that_comes_late_is_not_drawn_over_somebody_who_renames(chat: Chat) -> None:
+    talk = Written(guest_of(chat.page.context), "Old name").turn("Question", "Answer")
+    chat.open_conversation(talk.id)
+    late: list[Route] = []
+    listed = re.compile(r"/conversations/\?q=")
+    chat.page.route(listed, lambda route: late.append(route), times=1)
+    with chat.page.expect_request(listed):
+        chat.say(questions.short())
+    menu(chat, "Old name").get_by_text("Rename").click()
+    title = chat.list.get_by_role("textbox", name="Title")
+    title.fill("New name")
+    with chat.page.expect_response(listed):
+        late[0].continue_()
+    chat.answer().finished()
+    expect(title).to_have_value("New name")
+    expect(title).to_be_focused()
+    with chat.page.expect_response(listed):  # what came late is fetched again, once nobody is renaming
+        title.press("Enter")
+    expect(chat.list.get_by_role("link", name="New name")).to_be_visible()
 
 
 def test_deleting_asks_first(chat: Chat) -> None:

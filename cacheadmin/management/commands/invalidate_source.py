@@ -7,7 +7,7 @@ from cacheadmin.invalidating import invalidate
 from inference import sources
 from inference.cache import flush
 from inference.cache.flush import Selection
-from inference.models import State
+from inference.models import OVER, State
 
 
 class Command(BaseCommand):
@@ -32,7 +32,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         key, version = options["key"], options["version"]
         if options["dry_run"]:
-            made = sources.derived(key, version).exclude(state__in=[State.FROZEN, State.REJECTED])
+            made = sources.derived(key, version).exclude(state__in=OVER)
             self.stdout.write(f"Would freeze {made.count()} entries made from {key}.")
             return
         try:
