@@ -22,6 +22,7 @@ from inference.models import Generation, Outcome
 from inference.understanding import keys
 from inference.understanding.fingerprint import Comparison, compare, confusable
 from inference.understanding.language import language, same_language
+from inference.understanding.normalise import normalise
 
 from . import consent, conversation, evidence, followup, lookup, shadow
 from .agreement import open_to_proof
@@ -411,10 +412,20 @@ def _forbidden(probe: Probe, candidate: Candidate, current: Rules) -> str:
         return "its answer is in another language"
     if pair := confusable(probe.resolved, candidate.resolved or candidate.question, current.confusable):
         return str(pair)
+    if _just_read(probe, candidate):
+        return "it follows on this very answer"
     rejected, likeness = candidate.rejected_likeness, candidate.likeness
     if rejected is not None and likeness is not None and rejected >= likeness:
         return "it is nearer to a wording that was rejected for this answer"
     return ""
+
+
+def _just_read(probe: Probe, candidate: Candidate) -> bool:
+    """Does the question surely lean on this answer, which was given to another one? Who follows on an answer
+    asks for something that it does not say, whatever a weak model makes of it."""
+    if not probe.dependent or probe.alone or probe.prints.told == candidate.prints.told:
+        return False
+    return normalise(candidate.answer) in map(normalise, probe.told)
 
 
 _LAYERS: dict[str, Callable[[Probe], Decided | None]] = {

@@ -71,16 +71,22 @@ class Probe:
         return context_text(self.context)
 
     @cached_property
+    def told(self) -> list[str]:
+        """The answers that it leans on."""
+        window = [self.context.window[at] for at in self.context.dependence.leans_on]
+        return [turn["content"] for turn in window if turn["role"] == "assistant"]
+
+    @cached_property
     def prints(self) -> Prints:
         meaning = fingerprint(self.resolved)
         if not self.dependent:
             return Prints(meaning)
-        window = [self.context.window[at] for at in self.context.dependence.leans_on]
-        told = digest(turn["content"] for turn in window if turn["role"] == "assistant")
         taking_back = [self.question] if self.context.takes_back else []
         corrected = digest([*self.context.corrections, *taking_back])
         heard = digest(turn["content"] for turn in self.turns[:-1])
-        return Prints(meaning, fingerprint(self.question), fingerprint(self.leaned), told, corrected, heard)
+        return Prints(
+            meaning, fingerprint(self.question), fingerprint(self.leaned), digest(self.told), corrected, heard
+        )
 
     # --- keys ---------------------------------------------------------------------------------------
 

@@ -102,3 +102,27 @@ class TestConversationsThatWentAlike:
         assert conversation.needed(turns("Three laws?", "Yes."), turns("Two laws?", "Yes.")) > 1
         same, reworded = turns("What is the Magna Carta?", "A charter."), turns("Explain it.", "A charter.")
         assert conversation.needed(same, same) <= conversation.needed(same, reworded) <= 1
+
+
+class TestTheAnswerThatIsFollowed:
+    FOLLOWING = (
+        (DOVER, "What should I know about its crossing of the Channel?"),
+        (DOVER, "Can you tell me about that ferry's crossing times?"),
+        (
+            ("介绍一下多佛到加来的渡轮。", "横渡海峡约九十分钟，每天最多十五班。"),
+            "那再介绍一下它的价格吧。",
+        ),
+    )
+
+    @pytest.mark.parametrize(("before", "asked"), FOLLOWING)
+    def test_is_not_what_is_asked_for_next(self, scope: Scope, before: tuple[str, str], asked: str) -> None:
+        entry = stored(scope, before[0], answer=before[1]).entry
+        found = decided(scope, *before, asked)
+        assert found.served is None
+        assert entry.pk not in {one.entry for one in found.near}
+
+    def test_answers_whoever_asks_for_it_first(self, scope: Scope) -> None:
+        entry = stored(scope, DOVER[0], answer=DOVER[1]).entry
+        found = decided(scope, "Please tell me about the ferry from Dover to Calais.")
+        assert found.served is not None
+        assert found.served.entry == entry.pk
