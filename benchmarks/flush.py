@@ -31,7 +31,7 @@ _THINKING_SECONDS = 0.01
 def main() -> None:
     options = _options()
     with migrated("flush"):
-        found = measure(options.entries, options.seconds, options.pause)
+        found = measure(options)
     show(report("flush", found, _targets(found)), options.json, _lines)
 
 
@@ -42,21 +42,23 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--entries", type=int, default=200_000, help="entries to flush")
     parser.add_argument("--seconds", type=float, default=20, help="of traffic before the flush")
     parser.add_argument("--pause", type=float, default=None, help="of the flush; default: its own")
+    parser.add_argument("--batch", type=int, default=None, help="of the flush; default: its own")
     options = parser.parse_args()
     if options.quick:
         options.entries, options.seconds = 4_000, 5
     return options
 
 
-def measure(entries: int, seconds: float, pause: float | None) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks.flush_rows import Flushed
 
+    entries, seconds = options.entries, options.seconds
     filled = Flushed(entries, _KEPT_ENTRIES)
     try:
         with _Traffic(filled) as traffic:
             traffic.run_for(2)  # connections, plans, pages
             before = traffic.run_for(seconds)
-            flush = _Flush(filled.doomed.hash, pause)
+            flush = _Flush(filled.doomed.hash, pause=options.pause, batch=options.batch)
             during = traffic.run_until(flush.has_ended)
             after = traffic.run_for(min(seconds, 5))
         flush.check()
@@ -138,8 +140,10 @@ class _Traffic:
 class _Flush:
     """`manage.py flush_cache` as a process of its own, whose memory is looked at while it runs."""
 
-    def __init__(self, scope: str, pause: float | None) -> None:
-        more = [] if pause is None else ["--pause", str(pause)]
+    def __init__(self, scope: str, **how: float | None) -> None:
+        more = [
+            word for name, value in how.items() if value is not None for word in (f"--{name}", str(value))
+        ]
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process that writes it
         self._started = time.monotonic()
         self._process = subprocess.Popen(

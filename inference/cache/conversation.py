@@ -6,7 +6,7 @@ before is what the next one is mostly about, and what was asked, in which nothin
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from inference.embedding import embed
 from inference.understanding.fingerprint import Reason, compare, fingerprint
@@ -44,7 +44,12 @@ def needed(a: Sequence[Turn], b: Sequence[Turn]) -> float:
     found = compare(fingerprint(_said(a, "user")), fingerprint(_said(b, "user")))
     if found.verdict != "conflict":
         return _SAME
-    return _SAME_IN_OTHER_WORDS if all(map(_is_wording, found.reasons)) else _NEVER
+    return _SAME_IN_OTHER_WORDS if of_wording(found.reasons) else _NEVER
+
+
+def of_wording(reasons: Iterable[Reason]) -> bool:
+    """Can other wording alone have made all of these differences?"""
+    return all(map(_is_wording, reasons))
 
 
 def _is_wording(reason: Reason) -> bool:

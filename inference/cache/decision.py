@@ -68,9 +68,16 @@ class Weighed:
     candidate: Candidate
     score: float
     comparison: Comparison
-    objection: str = ""
+    forbidden: str = ""
+    """What rules the pair out, whatever is asked or answered."""
     provable: bool = True
     """May the fresh answer prove that the pair asks the same?"""
+
+    @property
+    def objection(self) -> str:
+        """What speaks against serving it for its likeness."""
+        conflict = self.comparison.verdict == "conflict"
+        return self.forbidden or ("; ".join(self.comparison.reasons) if conflict else "")
 
     @property
     def nearness(self) -> float:
@@ -178,7 +185,7 @@ def _settle(probe: Probe, weighed: list[Weighed], current: Rules) -> Decided:
     provable = max((one.nearness for one in weighed if one.provable), default=0.0)
     measured = replace(measured, provable=provable, complete=limits.likely)
     if outcome == Outcome.NEAR:
-        served = _resumed(probe, allowed, current) or _followed(probe, allowed, current)
+        served = _resumed(probe, weighed) or _followed(probe, allowed, current)
         measured = replace(measured, otherwise=served is not None)
         if served is None and (surest := _surest(probe, weighed, current)):
             served, by_evidence = surest.served, surest.one.candidate.entry
@@ -278,13 +285,15 @@ class _Likely:
     scores: dict[str, float]
 
 
-def _resumed(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely | None:
-    """The candidate that was asked in the same words, after a conversation that went alike."""
+def _resumed(probe: Probe, weighed: list[Weighed]) -> _Likely | None:
+    """The candidate that was asked in the same words, after a conversation that went alike. That what
+    they lean on is worded otherwise in part does not speak against it: that is compared as a whole."""
     same = [
         one
-        for one in allowed
+        for one in weighed
         if (probe.dependent or one.candidate.dependent)
         and one.comparison.verdict != "agree"
+        and (not one.objection or (not one.forbidden and conversation.of_wording(one.comparison.reasons)))
         and compare(probe.prints.words, one.candidate.prints.words).verdict == "agree"
     ]
     for one in same[: evidence.CONSIDERED]:
@@ -390,11 +399,9 @@ def _doubt(probe: Probe, best: Weighed) -> str:
 def weigh(probe: Probe, candidate: Candidate, current: Rules) -> Weighed:
     """What comparing the two says for the pairing, and what against it."""
     comparison = compare_prints(probe.prints, candidate.prints, candidate.context_likeness)
-    weighed = Weighed(candidate, _score(probe, candidate), comparison)
     forbidden = _forbidden(probe, candidate, current)
-    conflict = "; ".join(comparison.reasons) if comparison.verdict == "conflict" else ""
     provable = not forbidden and open_to_proof(comparison, probe.dependent or candidate.dependent)
-    return replace(weighed, objection=forbidden or conflict, provable=provable)
+    return Weighed(candidate, _score(probe, candidate), comparison, forbidden, provable)
 
 
 def _score(probe: Probe, candidate: Candidate) -> float:

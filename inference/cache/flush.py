@@ -17,7 +17,7 @@ from inference.models import Entry, EntrySource, State, Wording
 
 from . import eviction
 
-BATCH = 500
+BATCH = 100
 PAUSE_SECONDS = 0.2
 
 

@@ -85,6 +85,34 @@ class TestConversationsThatWentAlike:
         assert found.served is not None and found.served.entry == entry.pk
         assert found.outcome in (Outcome.HIT, Outcome.GRAY)
 
+    @pytest.mark.parametrize(
+        ("opening", "other", "answer", "asked"),
+        [
+            (
+                "What are the main elements of a suspension bridge?",
+                "What are the features of a suspension bridge?",
+                "A suspension bridge hangs its deck from vertical cables, held by two main cables that run"
+                " over towers and end in heavy anchorages on either shore.",
+                "What is an anchorage?",
+            ),
+            (
+                "Explain the principles of beekeeping.",
+                "What are the basic principles of beekeeping?",
+                "Beekeeping means giving colonies a dry hive, leaving them enough honey for the winter, and"
+                " checking for mites and for a laying queen.",
+                "What does the queen do?",
+            ),
+        ],
+    )
+    def test_in_whatever_words_that_was_opened(
+        self, scope: Scope, opening: str, other: str, answer: str, asked: str
+    ) -> None:
+        entry = stored(scope, opening, answer, asked).entry
+        found = decided(scope, other, answer, asked)
+        assert found.served is not None and found.served.entry == entry.pk, found.reason
+        elsewhere = "It is a word that people use for many things, most of them at sea."
+        assert decided(scope, other, elsewhere, asked).served is None
+
     def test_but_not_after_one_about_something_else(self, scope: Scope) -> None:
         stored(scope, *HARWICH, ACROSS)
         assert decided(scope, *DOVER, ACROSS).served is None

@@ -22,6 +22,7 @@ from inference.models import (
     Wording,
 )
 from inference.scopes import for_measuring
+from inference.understanding.fingerprint import Comparison
 
 from .conftest import decided, stored, turns
 
@@ -187,7 +188,7 @@ class TestThresholds:
             BUILT_IN, high=min(1.0, score + above), low=min(1.0, score + above), near=0.1, consent=0.0
         )
         weighed = decision.weigh(read, found[0], policy.rules(scope))
-        weighed = replace(weighed, objection="")
+        weighed = replace(weighed, comparison=Comparison("unknown"))
         assert decision._judge(read, weighed, limits)[0] == outcome
 
     def test_near_and_miss_are_told_apart_by_the_lowest(self, scope: Scope) -> None:
