@@ -51,7 +51,7 @@ _OTHER = 0.84
 
 # Differences of the fingerprints that stand between two answers whatever else they share. Other wording does
 # not, nor a "not": an answer can say the same from the other end.
-_DECIDING = frozenset({"number", "opposite", "version", "date", "direction", "entity", "roles", "unit"})
+DECIDING = frozenset({"number", "opposite", "version", "date", "direction", "entity", "roles", "unit"})
 # Differences of the questions that their answers may still overcome: a word that may be a synonym; and, where
 # a question was written out from its history, whatever that may have brought in by mistake.
 _OPEN = frozenset({"wording", "condition", "intent"})
@@ -60,6 +60,9 @@ _OPEN_IF_WRITTEN_OUT = _OPEN | {"entity", "number", "date", "version", "form"}
 # From this share of characters in a row on, one answer is a copy of the other but for what differs. From the
 # lower one on, that may be any word: whoever answers by himself finds words of his own.
 _NEAR_COPY, _HALF_COPY = 0.75, 0.6
+# The same of questions, where a part of one contradicts a part of the other, and where it only may. Of 156
+# pairs of questions that ask the same, and whose answers agreed, one lay above that.
+_MEANT = {"conflict": 0.5, "unknown": 0.65}
 _TELLING = frozenset({"wording", "condition", "polarity", "order"})
 
 _CODE = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)|`([^`\n]+)`", re.DOTALL)
@@ -96,13 +99,21 @@ class Asked:
     """How the question that was asked compares with the one that the stored answer was given to.
 
     `written_out`: at least one of them was, from its history; `same`: they are spelled alike, in the same
-    context; `texts`: both of them written out, and `words` what they are made of."""
+    context; `texts`: both of them written out, `words` what they are made of, and `near` the share of their
+    characters that stand in a row in both."""
 
     comparison: Comparison
     written_out: bool = False
     same: bool = False
     texts: tuple[str, str] = ("", "")
     words: frozenset[str] = frozenset()
+    near: float = 0.0
+
+    @property
+    def meant_to_differ(self) -> bool:
+        """Do they differ in nearly the same words? That was meant, whatever a word more or another one seems
+        to be worth; and answers about one subject are alike whichever question they answer."""
+        return self.near >= _MEANT.get(self.comparison.verdict, math.inf)
 
 
 def words_of(*questions: Fingerprint) -> frozenset[str]:
@@ -137,6 +148,8 @@ def judge(stored: Answer, fresh: Answer, asked: Asked) -> Agreement:
     weighed = _weigh(stored, fresh, asked)
     if weighed.verdict != Verdict.AGREE:
         return weighed
+    if asked.meant_to_differ:
+        return _unclear("answers alike, but to questions that differ in nearly the same words", alike)
     known = features_of(stored.text, fresh.text, alike, asked.words)
     if known["near"] >= _NEARLY_THE_SAME:
         return _if_asked(asked, weighed, _PASS_FOR_ONE_THEN)
@@ -199,7 +212,7 @@ def _doubts(stored: str, fresh: str, asked: Comparison) -> list[_Doubt]:
     reasons = compare(a, b).reasons
     if near >= _HALF_COPY:
         found += [_Doubt(str(reason), False) for reason in reasons if reason.code in _TELLING]
-    deciding = [reason for reason in reasons if reason.code in _DECIDING]
+    deciding = [reason for reason in reasons if reason.code in DECIDING]
     return found + [_Doubt(str(reason), copies or _contradicts(reason)) for reason in deciding]
 
 

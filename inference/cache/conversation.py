@@ -12,6 +12,8 @@ from inference.embedding import embed
 from inference.understanding.fingerprint import Reason, compare, fingerprint
 from inference.understanding.turns import Turn
 
+from .agreement import DECIDING
+
 # Of what was said long before little is asked; and what is read here is read while somebody waits.
 _TURNS = 4
 _CHARS = 1_000
@@ -22,6 +24,8 @@ _CHARS = 1_000
 _SAME = 0.94
 _SAME_IN_OTHER_WORDS = 0.973
 _NEVER = math.inf
+# Characters. Eleven openings that meant the same were answered in over 600; "day pass", "month pass" in 7.
+_SAYS_ALL = 200
 # Differences that other wording makes by itself; all else is meant.
 _OF_WORDING = frozenset({"wording", "condition", "intent"})
 
@@ -45,6 +49,15 @@ def needed(a: Sequence[Turn], b: Sequence[Turn]) -> float:
     if found.verdict != "conflict":
         return _SAME
     return _SAME_IN_OTHER_WORDS if of_wording(found.reasons) else _NEVER
+
+
+def say_all(a: Sequence[Turn], b: Sequence[Turn]) -> bool:
+    """Was so much answered in both, and nothing differently for certain, that whatever follows is about that,
+    in whichever words it was asked for? A short answer leaves to its question what it is about."""
+    answers = _said(a, "assistant"), _said(b, "assistant")
+    if min(map(len, answers)) < _SAYS_ALL:
+        return False
+    return not {reason.code for reason in compare(*map(fingerprint, answers)).reasons} & DECIDING
 
 
 def of_wording(reasons: Iterable[Reason]) -> bool:

@@ -286,8 +286,8 @@ class _Likely:
 
 
 def _resumed(probe: Probe, weighed: list[Weighed]) -> _Likely | None:
-    """The candidate that was asked in the same words, after a conversation that went alike. That what
-    they lean on is worded otherwise in part does not speak against it: that is compared as a whole."""
+    """The candidate that was asked in the same words, after a conversation that went alike. Where the
+    answers say all that it is about, it does not speak against it that it was opened in other words."""
     same = [
         one
         for one in weighed
@@ -298,6 +298,8 @@ def _resumed(probe: Probe, weighed: list[Weighed]) -> _Likely | None:
     ]
     for one in same[: evidence.CONSIDERED]:
         context = lookup.context_of(one.candidate.wording)
+        if one.objection and not conversation.say_all(probe.turns[:-1], context):
+            continue
         needed = conversation.needed(probe.turns[:-1], context)
         alike = conversation.likeness(probe.turns[:-1], context) if needed <= 1 else 0.0
         if alike >= needed:

@@ -21,6 +21,7 @@ from inference.models import (
     Wording,
 )
 from inference.understanding.cacheability import Cacheability, is_personal
+from inference.understanding.comparison import overlap_of
 from inference.understanding.normalise import normalise
 
 from . import agreement, lifecycle
@@ -134,6 +135,7 @@ def asked(mine: Probe | Wording, other: Probe | Wording) -> Asked:
         same=mine.exact_key == other.exact_key,
         texts=(mine.resolved or mine.question, other.resolved or other.question),
         words=agreement.words_of(prints.meaning, others.meaning),
+        near=overlap_of(prints.meaning, others.meaning).near,
     )
 
 

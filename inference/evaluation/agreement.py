@@ -12,6 +12,7 @@ from inference.cache.agreement import Agreement, Answer, Asked
 from inference.cache.logistic import Features
 from inference.embedding import embed
 from inference.models import Verdict
+from inference.understanding.comparison import overlap_of
 from inference.understanding.fingerprint import compare, fingerprint
 from inference.understanding.normalise import normalise
 
@@ -74,6 +75,7 @@ def _asked(pair: Pair) -> Asked:
         same=normalise(pair.question) == normalise(pair.stored_question),
         texts=(pair.question, pair.stored_question),
         words=agreement.words_of(asked, other),
+        near=overlap_of(asked, other).near,
     )
 
 

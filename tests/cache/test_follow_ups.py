@@ -92,14 +92,16 @@ class TestConversationsThatWentAlike:
                 "What are the main elements of a suspension bridge?",
                 "What are the features of a suspension bridge?",
                 "A suspension bridge hangs its deck from vertical cables, held by two main cables that run"
-                " over towers and end in heavy anchorages on either shore.",
+                " over towers and end in heavy anchorages on either shore. The towers carry the load down to"
+                " the ground, and a stiffening girder keeps the deck from swinging in the wind.",
                 "What is an anchorage?",
             ),
             (
                 "Explain the principles of beekeeping.",
                 "What are the basic principles of beekeeping?",
                 "Beekeeping means giving colonies a dry hive, leaving them enough honey for the winter, and"
-                " checking for mites and for a laying queen.",
+                " checking for mites and for a laying queen. Whoever opens a hive does so"
+                " on a warm day, moves slowly and uses a little smoke, so that the bees stay calm.",
                 "What does the queen do?",
             ),
         ],
@@ -112,6 +114,27 @@ class TestConversationsThatWentAlike:
         assert found.served is not None and found.served.entry == entry.pk, found.reason
         elsewhere = "It is a word that people use for many things, most of them at sea."
         assert decided(scope, other, elsewhere, asked).served is None
+
+    @pytest.mark.parametrize(
+        ("opening", "other", "answer", "asked"),
+        [
+            (
+                "I bought the basic plan of the streaming service.",
+                "I bought the family plan of the streaming service.",
+                "It is billed at the start of every month and can be cancelled at any time.",
+                "Can I use it abroad?",
+            ),
+            ("我买了轮渡的年票。", "我买了轮渡的季票。", "两条线都能坐。", "狗能带吗？"),
+            ("我有轮渡公司的年票。", "我有轮渡公司的月票。", "南线、北线通用。", "自行车能带吗？"),
+            ("我买了城铁的年票。", "我买了城铁的月票。", "南线、北线通用。", "小狗能带吗？"),
+            ("我订了早班的船。", "我订了晚班的船。", "好的，已经记下了。", "几点到？"),
+        ],
+    )
+    def test_but_not_where_only_the_opening_tells_what_it_is_about(
+        self, scope: Scope, opening: str, other: str, answer: str, asked: str
+    ) -> None:
+        stored(scope, opening, answer, asked)
+        assert decided(scope, other, answer, asked).served is None
 
     def test_but_not_after_one_about_something_else(self, scope: Scope) -> None:
         stored(scope, *HARWICH, ACROSS)

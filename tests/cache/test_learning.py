@@ -219,6 +219,38 @@ class TestAgreement:
         assert asked.verdict == "conflict"
         assert self.judge(ANSWER, SAME, asked) == Verdict.UNCLEAR
 
+    @pytest.mark.parametrize(
+        ("asked", "other", "stored", "fresh"),
+        [
+            (
+                "In one short sentence, what is special about wool?",
+                "In one short sentence, why is wool useful?",
+                "Wool is warm even when it is wet and does not catch fire easily.",
+                "Even when wet, wool keeps warm, and it hardly burns.",
+            ),
+            (
+                "扫地机第一次开机会怎么样？",
+                "扫地机最后一次开机会怎么样？",
+                "它会先绕房间走一圈，把地图存下来。",
+                "先绕着房间走一圈，再把地图存好。",
+            ),
+            (
+                "什么时候可以第一次施肥？",
+                "什么时候可以最后一次施肥？",
+                "等长出四片叶子以后就可以了。",
+                "长出四片叶子以后就行。",
+            ),
+        ],
+    )
+    def test_is_never_found_between_questions_that_differ_in_nearly_the_same_words(
+        self, scope: Scope, asked: str, other: str, stored: str, fresh: str
+    ) -> None:
+        def read(text: str) -> Probe:
+            return probe.read(scope, uuid.uuid4(), turns(text))
+
+        a, b = learning.answer_of(stored), learning.answer_of(fresh)
+        assert agreement.judge(a, b, learning.asked(read(asked), read(other))).verdict != Verdict.AGREE
+
     def test_without_vectors_only_the_same_words_agree(self) -> None:
         asked = Asked(Comparison("agree"))
         assert agreement.judge(Answer(ANSWER, None), Answer(SAME, None), asked).verdict == Verdict.UNCLEAR
