@@ -185,7 +185,11 @@ def _settle(probe: Probe, weighed: list[Weighed], current: Rules) -> Decided:
     provable = max((one.nearness for one in weighed if one.provable), default=0.0)
     measured = replace(measured, provable=provable, complete=limits.likely)
     if outcome == Outcome.NEAR:
-        served = _resumed(probe, weighed) or _followed(probe, allowed, current)
+        served = (
+            _resumed(probe, weighed)
+            or _followed(probe, allowed, current)
+            or _spelled_out(probe, allowed, current)
+        )
         measured = replace(measured, otherwise=served is not None)
         if served is None and (surest := _surest(probe, weighed, current)):
             served, by_evidence = surest.served, surest.one.candidate.entry
@@ -322,6 +326,30 @@ def _followed(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely |
             reason = f"asks the same at the same moment of a conversation ({sure:.3f} ≥ {needed:.3f})"
             best = _Likely(one, reason, {**one.scores, "evidence": round(sure, 4)})
     return best
+
+
+# How a question is worded that was written out from its history was nobody's choice, so nearly the same words
+# say more there than of two that were asked. Of 347 English pairs of a follow-up and a question of its own,
+# to which nothing was fitted, 6 that ask the same lie above both and none that doesn't: the next at .947 and
+# .86. Not in Chinese, where verbs of one character go unnoticed: to walk and to feed a dog, .956 and .87.
+_SPELLED_OUT, _SPELLED_OUT_VERIFIED = {"en": 0.96}, 0.85
+
+
+def _spelled_out(probe: Probe, allowed: list[Weighed], current: Rules) -> _Likely | None:
+    """The candidate that asks by itself, in nearly the same words, what the question is when it is written
+    out."""
+    alike = _SPELLED_OUT.get(language(probe.question))
+    if not probe.dependent or alike is None:
+        return None
+    for one in allowed:
+        if one.candidate.dependent or one.score < alike or _doubt(probe, one):
+            continue
+        said = consent.ask(probe, one.candidate)
+        needed = max(_SPELLED_OUT_VERIFIED, current.of(one.candidate.content_class).consent)
+        if said is not None and said >= needed:
+            reason = f"written out it asks the same ({one.score:.3f}), so says the verifier ({said:.2f})"
+            return _Likely(one, reason, {**one.scores, "verifier": round(said, 4)})
+    return None
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ _PARTS = re.compile(
   | \b(?P<brief>briefly|in\ short|in\ brief|short\ answer|keep\ it\ short|quick\ answer|tl;?dr)\b
   | \b(?P<detail>in\ (?:great\ |more\ )?detail|detailed|step[- ]by[- ]step|in[- ]depth
         |thoroughly|comprehensive)\b
-  | \b(?:(?:explain|tell|describe|teach|write|say)\b[^.?!]{{0,60}}?\b(?:for|to)
+  | \b(?:(?P<said>(?:explain|tell|describe|teach|write|say)\b[^.?!]{{0,60}}?)\b(?:for|to)
         |like(?:\ i'?\ ?a?m)?|as\ if\ i\ (?:were|was))\ (?:an?\ |my\ )?(?P<audience>(?:complete\ 
         |total\ )?(?:child(?:ren)?|kids?|beginners?|dumm(?:y|ies)|lay(?:man|person|people)
       |experts?|(?:five|\d+)[- ]year[- ]olds?|(?<=i'm\ )five|grand(?:ma|pa|mother|father)
@@ -155,6 +155,8 @@ def take_form(folded: str) -> tuple[tuple[tuple[str, str], ...], str]:
             found["length"] = "brief" if "brief" in part else "detailed"
         else:
             found["audience"] = part.get("audience", "")
+            # What is to be explained to them is what the question is about.
+            return f"{match.groupdict().get('said') or ''} , "
         return " , "
 
     if side == 0 and (named := _NAMED.search(folded)):

@@ -177,3 +177,31 @@ class TestTheAnswerThatIsFollowed:
         found = decided(scope, "Please tell me about the ferry from Dover to Calais.")
         assert found.served is not None
         assert found.served.entry == entry.pk
+
+
+class TestWhatIsWrittenOut:
+    KEPLER = ("Who was Johannes Kepler?", "An astronomer.", "what was one of his discoveries?")
+    SHIBA = ("介绍一下柴犬。", "日本的一种犬。", "那它一天要遛几次？")
+
+    def test_asks_what_is_asked_in_nearly_the_same_words(self, scope: Scope) -> None:
+        entry = stored(scope, "What did Johannes Kepler discover?").entry
+        found = decided(scope, *self.KEPLER)
+        assert found.served is not None and found.served.entry == entry.pk, found.reason
+
+    @pytest.mark.parametrize(
+        ("asked", "other"),
+        [
+            (KEPLER, "What was one of Johannes Kepler's books?"),
+            (KEPLER, "Who was one of Johannes Kepler's teachers?"),
+            (KEPLER, "What did Galileo Galilei discover?"),
+            (SHIBA, "柴犬一天要喂几次？"),
+            (SHIBA, "柴犬一天要洗几次？"),
+            (SHIBA, "秋田犬一天要遛几次？"),
+        ],
+    )
+    def test_but_not_what_only_sounds_alike(
+        self, scope: Scope, asked: tuple[str, str, str], other: str
+    ) -> None:
+        stored(scope, other, answer="三次。" if asked is self.SHIBA else "The one about the planets.")
+        found = decided(scope, *asked)
+        assert found.served is None, found.reason

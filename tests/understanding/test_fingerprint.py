@@ -59,6 +59,10 @@ DIFFERENT = [
     ("form", "长城有多长，一句话回答", "长城有多长，详细介绍"),
     ("form", "Explain recursion to a child", "Explain recursion to an expert"),
     ("form", "What is a black hole? In 20 words.", "What is a black hole? In 200 words."),
+    # Whom it is told to is form, what is told them is not.
+    ("wording", "How would you describe rain to a child?", "How would you describe wind to a child?"),
+    ("wording", "Explain mitosis to a beginner", "Explain osmosis to a beginner"),
+    ("wording", "Say what gravity is for a five-year-old", "Say what friction is for a five-year-old"),
     ("intent", "What's the price of a museum pass?", "Where is a museum pass sold?"),
     ("intent", "怎么预订会议室", "为什么预订会议室"),
     ("entity", "do I need a visa for Brazil", "do I need a visa for Portugal"),
