@@ -77,6 +77,13 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 // What was unfolded stays so.
 let unfolded = [];
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  // Somebody may have begun to choose while this was on its way.
+  const asker = detail.requestConfig.elt;
+  if (asker.hasAttribute("data-patient") && busy(asker)) {
+    detail.shouldSwap = false;
+    tell("later");
+    return;
+  }
   unfolded = [...detail.target.querySelectorAll("details[id]")].map((it) => [it.id, it.open]);
 });
 document.addEventListener("htmx:afterSwap", () => {

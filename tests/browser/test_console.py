@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from cacheadmin.models import AuditRecord
 from inference.models import ConfusablePair, DataSource, Entry, State, Wording
@@ -151,6 +151,23 @@ def test_search_as_you_type(stack: Stack, new_context: NewContext, suspects: lis
     expect(page).to_have_url(re.compile("q=%E8"))
     page.get_by_label("Question contains").fill("no such thing")
     expect(page.get_by_role("heading", name="No entry is like that")).to_be_visible()
+
+
+def test_what_is_ticked_stays_so_when_a_newer_queue_comes_late(
+    stack: Stack, new_context: NewContext, suspects: list[Wording]
+) -> None:
+    page = sit_down(new_context, stack, operator("olga"))
+    late: list[Route] = []
+    page.route(re.compile(r"/console/review/"), lambda route: late.append(route), times=1)
+    with page.expect_request(re.compile(r"/console/review/")):
+        page.evaluate("document.body.dispatchEvent(new Event('console:queue'))")
+    page.get_by_label("All of these").check()
+    with page.expect_response(re.compile(r"/console/review/")):
+        late[0].continue_()
+    page.wait_for_timeout(500)  # as long as drawing it anew would take
+    expect(page.get_by_label("All of these")).to_be_checked()
+    page.get_by_role("button", name="Reject…").click()
+    expect(page.get_by_role("heading", level=1, name="Reject 2 pairings?")).to_be_visible()
 
 
 def test_several_are_decided_after_a_look_and_undone_with_one_key(
