@@ -109,12 +109,11 @@ class Asked:
     words: frozenset[str] = frozenset()
     near: float = 0.0
 
-
-def meant_to_differ(asked: Comparison, near: float) -> bool:
-    """Do two questions differ in nearly the same words? `near`: the share of their characters that stand in a
-    row in both. That was meant, whatever a word more or another one seems to be worth; and answers about one
-    subject are alike whichever question they answer."""
-    return near >= _MEANT.get(asked.verdict, math.inf)
+    @property
+    def meant_to_differ(self) -> bool:
+        """Do they differ in nearly the same words? That was meant, whatever a word more or another one seems
+        to be worth; and answers about one subject are alike whichever question they answer."""
+        return self.near >= _MEANT.get(self.comparison.verdict, math.inf)
 
 
 def words_of(*questions: Fingerprint) -> frozenset[str]:
@@ -149,7 +148,7 @@ def judge(stored: Answer, fresh: Answer, asked: Asked) -> Agreement:
     weighed = _weigh(stored, fresh, asked)
     if weighed.verdict != Verdict.AGREE:
         return weighed
-    if meant_to_differ(compared, asked.near):
+    if asked.meant_to_differ:
         return _unclear("answers alike, but to questions that differ in nearly the same words", alike)
     known = features_of(stored.text, fresh.text, alike, asked.words)
     if known["near"] >= _NEARLY_THE_SAME:
