@@ -11,7 +11,7 @@ from cacheadmin.models import AuditRecord
 from inference.models import ConfusablePair, DataSource, Entry, State, Wording
 from inference.scopes import for_measuring
 from tests.browser.conftest import NewContext
-from tests.browser.test_accessibility import _FAINT, check
+from tests.browser.test_accessibility import check, faint
 from tests.browser.troubles import Troubles
 from tests.console.conftest import ANSWER, SUSPECT, doubted, operator, stored
 from tests.stack import Stack
@@ -270,10 +270,6 @@ def test_figures_are_drawn_and_stand_in_tables(
     expect(chart.get_by_role("cell", name="100.0%")).to_be_visible()
 
 
-# Charts are drawn anew in the frame after a change.
-_TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-
-
 @pytest.mark.parametrize("size", [(1280, 800), (360, 740)], ids=["desktop", "phone"])
 def test_every_page_reads_well(
     stack: Stack, new_context: NewContext, suspects: list[Wording], size: tuple[int, int]
@@ -294,8 +290,7 @@ def test_every_page_reads_well(
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            page.evaluate(_TWO_FRAMES)
-            assert page.evaluate(_FAINT) == [], (address, scheme)
+            assert faint(page) == [], (address, scheme)
 
 
 def test_without_a_script_everything_can_be_read_and_decided(
