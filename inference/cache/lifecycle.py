@@ -352,16 +352,15 @@ def _was_talked_away(wording: Wording, given: Sequence[Given]) -> bool:
 
 
 def _weigh_entry(pk: UUID) -> None:
-    """Set the state of an entry by the verdicts on all its pairings. What speaks against one pairing says
-    that this question has another answer; against several, that the answer is no good. An entry whose own
-    question has refuted it, by fresh answers, is rejected: what else was paired with it was proved by an
-    answer that holds no longer."""
+    """Set the state of an entry by the verdicts on all pairings that it was the answer to. What speaks against
+    one of them says that this question has another answer; against several, that the answer is no good. An
+    entry whose own question has refuted it, by fresh answers, is rejected: what else was paired with it was
+    proved by an answer that holds no longer."""
     entry = _held(pk)
     if entry.state in OVER:
         return
     wordings = list(entry.wordings.exclude(state=State.FROZEN).only("pk", "entry", "origin", "state"))
-    tallies = {wording.pk: tally(_given(wording)) for wording in wordings}
-    found = _of_all(list(tallies.values()))
+    found = _of_all([tally(_about_the_entry(wording)) for wording in wordings])
     stands = standing(found, entry.content_class)
     if any(_refutes_itself(wording) for wording in wordings):
         entry.state = State.REJECTED
@@ -372,6 +371,15 @@ def _weigh_entry(pk: UUID) -> None:
     # Only a doubt counts here: it is what keeps an entry from being served at all.
     entry.agreed, entry.disagreed = int(found.agreeing), int(found.against) if stands != "proved" else 0
     entry.save(update_fields=["state", "agreed", "disagreed"])
+
+
+def _about_the_entry(wording: Wording) -> list[Given]:
+    """The verdicts on a pairing that say something of its entry. That a question which was only near has
+    another answer says nothing: it was never given this one."""
+    given = _given(wording)
+    if wording.origin != Origin.NEAR or any(one.verdict == Verdict.AGREE for one in given):
+        return given
+    return [one for one in given if one.source != Witness.NEAR]
 
 
 # So many pairings of one entry must be spoken against for that to fall on the entry.

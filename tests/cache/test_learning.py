@@ -90,6 +90,17 @@ class TestNear:
         read, candidate = _pair(scope, entry, OTHERWISE + "?")
         assert "rejected" in decision._forbidden(read, candidate, policy.rules(scope))
 
+    def test_neighbours_with_other_answers_leave_the_entry_alone(self, scope: Scope) -> None:
+        """However many there are: none of them was given its answer, and it is still right for its question."""
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        for question in (OTHERWISE, "How do I clean a kettle?", "How do I get limescale off a shower head?"):
+            answered(scope, OTHER, question)
+            assert Wording.objects.get(question=question, entry=entry).state == State.REJECTED
+            Entry.objects.exclude(pk=entry.pk).delete()  # or the next would be compared with this answer
+        entry.refresh_from_db()
+        assert (entry.state, entry.disagreed) == (State.ACTIVE, 0)
+        assert decided(scope, QUESTION).served.answer == ANSWER
+
     def test_what_it_leaves_open_is_noted_where_the_answer_is_likest(self, scope: Scope) -> None:
         """Of the questions that are near, the likest may be about something else."""
         likest = stored(scope, OTHERWISE + ", a boiler of copper", answer=OTHER).entry
