@@ -132,7 +132,7 @@ def _not_heeded(generation: Generation) -> list[Generation]:
 
 def _take_back(generation: Generation) -> None:
     turns: list[Turn] = generation.question["turns"]
-    signal = signals.detect(turns[:-1], turns[-1]["content"])
+    signal = signals.detect(turns[:-1], turns[-1]["content"], vectors=probe.vectors())
     if not signal.invalidates or generation.question.get("again"):
         return
     if invalidation.was_detected(generation):

@@ -352,10 +352,10 @@ def _was_talked_away(wording: Wording, given: Sequence[Given]) -> bool:
 
 
 def _weigh_entry(pk: UUID) -> None:
-    """Set the state of an entry by the verdicts on all pairings that it was the answer to. What speaks against
-    one of them says that this question has another answer; against several, that the answer is no good. An
-    entry whose own question has refuted it, by fresh answers, is rejected: what else was paired with it was
-    proved by an answer that holds no longer."""
+    """Set the state of an entry by the verdicts on all pairings that it was the answer to. What speaks
+    against one of them says that this question has another answer; against several, that the answer is no
+    good. An entry whose own question has refuted it, by fresh answers, is rejected: what else was paired with
+    it was proved by an answer that holds no longer."""
     entry = _held(pk)
     if entry.state in OVER:
         return

@@ -141,12 +141,17 @@ class Probe:
         return self._vectors[1]
 
 
+def vectors() -> standalone.Vectors | None:
+    """What understanding asks where words leave something open; None with an embedder that it was not fitted
+    to."""
+    return embed if standalone.knows(identity()) else None
+
+
 def read(scope: Scope, session: UUID, turns: Turns, misread: Set[int] = frozenset()) -> Probe:
     """The probe for the last of `turns`; those of `misread` only look like corrections. Raises ValueError
     when the last is no question."""
-    vectors = embed if standalone.knows(identity()) else None
     named = _ground(scope) if len(turns) > 1 else NOTHING
-    context = read_context(turns, settings.CONTEXT_TURNS, misread=misread, vectors=vectors, ground=named)
+    context = read_context(turns, settings.CONTEXT_TURNS, misread=misread, vectors=vectors(), ground=named)
     cautious = careful(context)
     doubted = cautious.dependence.dependent and likely_alone(context)
     return Probe(scope, session, turns, cautious, context if doubted else None)

@@ -163,7 +163,7 @@ def _generation(world: World, session: Session, question: Question) -> Generatio
 def _take_back(generation: Generation, question: Question, answers: dict[int, uuid.UUID]) -> None:
     """As the pipeline heeds a correction: what was said so far is frozen."""
     past = question.turns[:-1]
-    signal = signals.detect(past, question.text)
+    signal = signals.detect(past, question.text, vectors=probe.vectors())
     if signal.invalidates:
         taken = [answers[at] for at in corrections.subject_of(past) if at in answers]
         invalidation.corrected(generation, signal, taken, taken[-1] if taken else None)

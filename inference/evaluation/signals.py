@@ -58,7 +58,7 @@ def _case(row: Row) -> SignalCase:
 
 
 def evaluate(cases: Sequence[SignalCase], detector: Detect = detect) -> Report:
-    """Every case through the detector that the workers use."""
+    """Every case through the detector."""
     found = [(case, detector(case.history, case.text).invalidates) for case in cases]
     langs = sorted({case.lang for case in cases})
     labels = [label for label in LABELS if any(case.label == label for case in cases)]

@@ -68,14 +68,14 @@ def read_context(
     before = tuple(turns[:-1])
     window, older = before[-2 * exchanges :], before[: -2 * exchanges]
     question = turns[-1]["content"]
-    taken_back = corrections(before, misread)
+    taken_back = corrections(before, misread, vectors)
     holds = {at: what_holds(before, at) for at in taken_back}
     gone = replaced(before, taken_back)
     said = [
         Turn(role=turn["role"], content="" if at in gone else holds.get(at, turn["content"]))
         for at, turn in enumerate(before)
     ][len(older) :]
-    own = takes_back(turns, len(before))
+    own = takes_back(turns, len(before), vectors)
     # Whoever has just put something right goes on with it, unless the words say otherwise.
     just_corrected = _last_asked(before) in taken_back
     by = _Reading(None if just_corrected else vectors, ground)

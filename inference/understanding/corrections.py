@@ -13,6 +13,7 @@ from .folding import fold
 from .mentions import mentions
 from .signal_reading import clauses
 from .signals import detect
+from .standalone import Vectors
 from .turns import Role, Turn, Turns
 
 # What `detect` looks at, at most: the last answer, and some questions before it.
@@ -20,23 +21,27 @@ _LOOKS_BACK = 14
 
 
 @lru_cache(maxsize=4096)
-def _takes_back(said: tuple[tuple[Role, str], ...], text: str) -> bool:
+def _takes_back(said: tuple[tuple[Role, str], ...], text: str, vectors: Vectors | None) -> bool:
     """Every message of a history was new once: what it does is found out then, and asked again with each
     message after it."""
-    return detect([Turn(role=role, content=content) for role, content in said], text).invalidates
+    history = [Turn(role=role, content=content) for role, content in said]
+    return detect(history, text, vectors=vectors).invalidates
 
 
-def takes_back(turns: Turns, at: int) -> bool:
+def takes_back(turns: Turns, at: int, vectors: Vectors | None = None) -> bool:
     """Does the person take something back with turn `at` that was said before it?"""
     if turns[at]["role"] != "user":
         return False
     before = turns[max(0, at - _LOOKS_BACK) : at]
-    return _takes_back(tuple((turn["role"], turn["content"]) for turn in before), turns[at]["content"])
+    said = tuple((turn["role"], turn["content"]) for turn in before)
+    return _takes_back(said, turns[at]["content"], vectors)
 
 
-def corrections(turns: Turns, misread: Set[int] = frozenset()) -> tuple[int, ...]:
+def corrections(
+    turns: Turns, misread: Set[int] = frozenset(), vectors: Vectors | None = None
+) -> tuple[int, ...]:
     """The turns that take something back, in order; without those that the person said were misread."""
-    return tuple(at for at in range(1, len(turns)) if at not in misread and takes_back(turns, at))
+    return tuple(at for at in range(1, len(turns)) if at not in misread and takes_back(turns, at, vectors))
 
 
 def last_correction(history: Turns) -> int:

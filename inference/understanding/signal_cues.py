@@ -75,7 +75,7 @@ SHADE_EN = re.compile(
 # A new piece of work: not a change to the old one.
 WORK_EN = re.compile(
     r"^\W*(?:(?:and|so|but|ok(?:ay)?|well|cool|then|also|now|next|great|thanks?|perfect|please"
-    r"|hey|first|just|good|fine|alright|could you|can you|would you|i'?d like you to)\b[\s,.!]*)*"
+    r"|kindly|hey|first|just|good|fine|alright|could you|can you|would you|i'?d like you to)\b[\s,.!]*)*"
     r"(?:write|give|show|tell|explain|list|summari[sz]e|draft|suggest|find|describe|compare"
     r"|recommend|translate|name|calculate|convert|plan(?! (?:it|is|[a-z]|does\w*)\b)|create"
     r"|generate|help|remind|define"
@@ -86,7 +86,10 @@ WORK_EN = re.compile(
     r"|punctuate|conjugate|rhyme|estimate|include|rate|review|mark|grade|save|print|draw|sketch"
     r"|do the same|book|order|reserve|start|begin|install"
     r"|configure|use .{1,40} in|(?:just )?one (?:about|for|with|on|more)|a (?:second|third)"
-    r"|simulate|roleplay|play|act|let(?! ?us|'?s| me))\b",
+    r"|simulate|roleplay|play|act|let(?! ?us|'?s| me)|sort|solve|sing"
+    r"|count (?:to|from|down|up|the)|repeat after|define|analy[sz]e|predict|evaluate|simplify|factor"
+    r"|derive|integrate|multiply|divide|rank|classify|brainstorm|paraphrase|schedule|research|cite"
+    r"|elaborate|respond|reply|answer (?:in|as|like|with|this|these))\b",
     re.IGNORECASE,
 )
 WORK_ZH = re.compile(
@@ -178,12 +181,32 @@ CODE = _any(
 
 QUESTION_EN = re.compile(
     r"^(?:(?:and|so|but|ok(?:ay)?|well|cool|then|also|ha|hm+|oh|great|thanks?|perfect|hey|please"
-    r"|wait|just so i know|in that case|out of curiosity|by the way|btw)\b[\s,.!]*)*"
+    r"|kindly|wait|just so i know|in that case|out of curiosity|by the way|btw)\b[\s,.!]*)*"
     r"(?:who|whom|whose|what|what's|which|when|where|why|how|how's|is|are|was|were|am|do|does|did"
     r"|can|could|will|would|should"
     r"|has|have|had|may|might|shall|any(?! \w+ (?:will|would|can|could|is|has))"
     r"|(?:is|are|do|does|did|wo|would|could|should)n'?t (?:it|that|this|these|the|they|you|we|i"
     r"|he|she|there|a|an|my|your))\b(?!\s+(?:i|we) (?:mean|meant)\b)",
+    re.IGNORECASE,
+)
+# A question inside a request or a wish: "please say how long it is", "I wonder whether it is open". Not of
+# what was wished before: "I wanted to know how long it takes" says that the answer missed it.
+INDIRECT_QUESTION_EN = re.compile(
+    r"^\W*(?:(?:and|so|but|ok(?:ay)?|well|cool|then|also|now|next|great|thanks?|perfect|hey|hi|hello|please"
+    r"|kindly|just|briefly|quickly|first|by the way|btw|can you|could you|would you|will you|can we|could we"
+    r"|if (?:you can|possible)|try to|help me(?: to)?)\b[\s,.!]*)*"
+    r"(?:(?:say|state|specify|indicate|mention|clarify|determine|identify|name|guess|calculate|compute"
+    r"|estimate|(?:work|figure|find|point|spell) out|inform|remind|advise|enlighten|show|tell|teach|explain"
+    r"|let (?:me|us) (?:know|understand|see)|understand|describe|elaborate|expand)"
+    r"|(?:i|we)(?:'d|'m|'re| would| am| are| do| still)*"
+    r" (?:(?:really |just |also |only )?(?:(?:like|love|want|need|wish|have|trying|hoping|keen|eager|curious)"
+    r"(?: to| for)?(?: (?:know|understand|learn|hear|see|find out|figure out|work out|ask|be told))?"
+    r"|wonder(?:ing)?|curious|interested|don'?t (?:know|understand|see)|not sure|unsure|no idea|ask))"
+    r"|(?:any|no|got any) (?:idea|clue)|curious|wondering)"
+    r"(?:,? (?:me|us|to me|to us|for me|also|too|please|about|in|as to|of|on|exactly|briefly|precisely"
+    r"|roughly|again))*"
+    r",? (?:who|whom|whose|what|which|when|where|why|how|whether|if)\b"
+    r"(?!\s+(?:i|we) (?:said|asked|mean|meant|wanted)\b)",
     re.IGNORECASE,
 )
 QUESTION_ZH = _any(

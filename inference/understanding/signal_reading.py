@@ -21,6 +21,7 @@ from .signal_cues import (
     DRAFTS,
     GOES_ALONG,
     GOES_ON,
+    INDIRECT_QUESTION_EN,
     LATE_QUESTION,
     NODS,
     NOT_ASKING_ZH,
@@ -173,7 +174,7 @@ def _asks(piece: str, mark: str, opens: bool) -> bool:
         return asking or (marked and not piece.endswith("啊"))
     return (
         marked
-        or bool(LATE_QUESTION.search(piece))
+        or bool(LATE_QUESTION.search(piece) or INDIRECT_QUESTION_EN.match(piece))
         or (bool(QUESTION_EN.match(piece)) and (opens or not RELATIVE_EN.match(piece)))
     )
 

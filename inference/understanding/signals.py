@@ -13,13 +13,15 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from .folding import simplified
+from .script import is_chinese
 from .signal_reading import Reading, read
+from .standalone import Vectors
 from .turns import Turn, Turns
 
 Kind = Literal["correction", "rejection", "restatement", "none"]
 
 # Part of the scope: a change of rules or weights changes it.
-VERSION = "2"
+VERSION = "3"
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,12 @@ def crossed(reading: Reading) -> dict[str, float]:
     return {**found, **after, "plain": float(quiet), "plain answered": float(quiet and not asked)}
 
 
-def detect(history: Turns, text: str, weights: Weights | None = None) -> Signal:
-    """What the message does to what was said before it. Never raises; without anything said before, or
-    without a text, there is nothing to take back."""
+def detect(
+    history: Turns, text: str, weights: Weights | None = None, vectors: Vectors | None = None
+) -> Signal:
+    """What the message does to what was said before it. `vectors` tell a statement about something else from
+    one that changes what was said in words of its own. Never raises; without anything said before, or without
+    a text, there is nothing to take back."""
     if not text.strip() or not any(turn["role"] != "system" and turn["content"].strip() for turn in history):
         return Signal("none", False, 1.0, None, ())
     weights = weights or _stored()
@@ -92,12 +97,38 @@ def detect(history: Turns, text: str, weights: Weights | None = None) -> Signal:
     parts = {name: weights.invalidates.get(name, 0.0) * value for name, value in found.items()}
     probability = 1 / (1 + math.exp(-max(-60.0, min(60.0, weights.bias + sum(parts.values())))))
     invalidates = probability >= weights.threshold
+    if invalidates and vectors is not None and _is_elsewhere(found, history, text, vectors):
+        return Signal("none", False, round(probability, 4), None, ("about something else",))
     sign = 1 if invalidates else -1
     leading = sorted((name for name in parts if parts[name] * sign > 0), key=lambda name: -parts[name] * sign)
     span = next((reading.spans[name] for name in leading if name in reading.spans), None)
     kind = _kind(found, weights) if invalidates else "none"
     confidence = probability if invalidates else 1 - probability
     return Signal(kind, invalidates, round(confidence, 4), span if invalidates else None, tuple(leading[:5]))
+
+
+# How near a statement lies to a general question before it, with and without its answer. Of 33 that changed
+# what had been answered, without a word of it, all lay above; of 48 that began something else, 30 lay below.
+_FAR = {"en": 0.78, "zh": 0.836}
+_ASKED, _CHARS = 3, 400
+
+
+def _is_elsewhere(found: Mapping[str, float], history: Turns, text: str, vectors: Vectors) -> bool:
+    """Is it a plain statement that has no word and no kind of value in common with what was said, takes
+    nothing back in so many words, and is far from it in meaning? "My router shows a red light", after the
+    height of a tower. After something of the person's own it may always be a condition of that."""
+    exchanges = any(name.startswith(("value other", "value restored")) for name in found)
+    cued = any(name in found for name in _TAKES_BACK)
+    plain = found.get("plain answered") and found.get("overlap none") and found.get("scene general")
+    asked = [turn["content"][:_CHARS] for turn in history if turn["role"] == "user"][-_ASKED:]
+    answers = [turn["content"][:_CHARS] for turn in history if turn["role"] == "assistant"][-1:]
+    if exchanges or cued or not plain or not asked or not answers:
+        return False
+    rows = vectors([said.casefold() for said in (text[:_CHARS], *asked, f"{asked[-1]}\n{answers[0]}")])
+    if rows is None:
+        return False
+    *alone, answered = (rows[1:] @ rows[0]).tolist()
+    return (max(alone) + answered) / 2 < _FAR["zh" if is_chinese(text) else "en"]
 
 
 def _simplified(turn: Turn) -> Turn:

@@ -91,7 +91,7 @@ class TestNear:
         assert "rejected" in decision._forbidden(read, candidate, policy.rules(scope))
 
     def test_neighbours_with_other_answers_leave_the_entry_alone(self, scope: Scope) -> None:
-        """However many there are: none of them was given its answer, and it is still right for its question."""
+        """However many there are: none was given its answer, and it is still right for its question."""
         entry = stored(scope, QUESTION, answer=ANSWER).entry
         for question in (OTHERWISE, "How do I clean a kettle?", "How do I get limescale off a shower head?"):
             answered(scope, OTHER, question)

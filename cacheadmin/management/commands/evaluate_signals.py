@@ -1,11 +1,14 @@
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from cacheadmin.evaluating import cases_of, plain
+from inference.cache import probe
 from inference.evaluation.signals import Report, evaluate, read
+from inference.understanding.signals import detect
 
 
 class Command(BaseCommand):
@@ -19,7 +22,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         cases = cases_of(options["cases"], read)
-        report = evaluate(cases)
+        # As the workers do.
+        report = evaluate(cases, partial(detect, vectors=probe.vectors()))
         self.stdout.write(json.dumps(report, indent=2) if options["json"] else "\n".join(_lines(report)))
 
 
