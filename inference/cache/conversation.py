@@ -30,16 +30,21 @@ _SAYS_ALL = 200
 _OF_WORDING = frozenset({"wording", "condition", "intent"})
 
 
-def likeness(a: Sequence[Turn], b: Sequence[Turn]) -> float:
+def likeness(a: Sequence[Turn], b: Sequence[Turn], needed: float = 0.0) -> float:
     """How alike all that was said last is, and how alike what was answered: whichever is less, from 0 to 1.
-    0 where nothing was answered, or while there is no embedder."""
-    whole, answers = (_said(a, ""), _said(b, "")), (_said(a, "assistant"), _said(b, "assistant"))
-    if not all(answers):
+    0 where nothing was answered, or while there is no embedder. What is below `needed` by the answers alone
+    is compared no further: long texts take the embedder a while."""
+    answers = _likeness(_said(a, "assistant"), _said(b, "assistant"))
+    return (
+        answers if answers <= 0 or answers < needed else min(answers, _likeness(_said(a, ""), _said(b, "")))
+    )
+
+
+def _likeness(one: str, other: str) -> float:
+    if not one or not other:
         return 0.0
-    vectors = embed([*whole, *answers])
-    if vectors is None:
-        return 0.0
-    return float(min(vectors[0] @ vectors[1], vectors[2] @ vectors[3]))
+    vectors = embed([one, other])
+    return 0.0 if vectors is None else float(vectors[0] @ vectors[1])
 
 
 def needed(a: Sequence[Turn], b: Sequence[Turn]) -> float:

@@ -305,7 +305,7 @@ def _resumed(probe: Probe, weighed: list[Weighed]) -> _Likely | None:
         if one.objection and not conversation.say_all(probe.turns[:-1], context):
             continue
         needed = conversation.needed(probe.turns[:-1], context)
-        alike = conversation.likeness(probe.turns[:-1], context) if needed <= 1 else 0.0
+        alike = conversation.likeness(probe.turns[:-1], context, needed) if needed <= 1 else 0.0
         if alike >= needed:
             reason = f"the same words after a conversation that went alike ({alike:.3f} ≥ {needed:.3f})"
             return _Likely(one, reason, {**one.scores, "conversation": round(alike, 4)})

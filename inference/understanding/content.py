@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from . import opposites
-from .fillers import FILLERS, LIGHT, MODALS
+from .fillers import FILLERS, LIGHT, MODALS, THIRD_PERSON
 from .polarity import fails, negates, remainder
 from .quantities import UNITS
 from .tokens import Word, singular
@@ -132,7 +132,7 @@ def read_content(words: Sequence[Word], asks_how: bool = False) -> Content:
             order = (word.text in _AFTER, before[-1])
         if not _is_content(word, first, in_chinese):
             if word.text in LIGHT:
-                light.append(word.text)
+                light.append(THIRD_PERSON.get(word.text, word.text))
             pending = mover or pending
             first = first and word.kind == "sign"
             continue

@@ -49,7 +49,8 @@ def features(text: str, history: Turns, ground: Ground = NOTHING) -> dict[str, f
     history."""
     chinese = is_chinese(text)
     language = "zh" if chinese else "en"
-    pointing = references(text)
+    # Of what the ground names, "which name" is no choice between names that were spoken of.
+    pointing = [each for each in references(text) if ground is NOTHING or each.kind != "which"]
     own = content(text)
     before = spoken_of(history) - ground.words
     found: dict[str, float] = {}

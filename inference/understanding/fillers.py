@@ -15,7 +15,7 @@ please pls thanks thank hi hello hey ok okay well just really very also too even
 wondering
 question can't don't isn't s t re ve ll d m not no without
 step steps procedure process method reason reasons instructions way ways need want like wish try trying
-help difference different compare comparison compared cost price fee mean means vs versus
+help difference different compare comparison compared cost costs price prices fee fees mean means vs versus
 """
 _LIGHT_ENGLISH = """
 my mine our ours your yours
@@ -66,6 +66,9 @@ def _all(english: str, chinese: str) -> frozenset[str]:
 PURE = _all(_PURE_ENGLISH, _PURE_CHINESE)
 LIGHT = _all(_LIGHT_ENGLISH, _LIGHT_CHINESE) - PURE
 FILLERS = PURE | LIGHT
+# "How long does it take" asks how long it takes.
+_WRITTEN = _LIGHT_ENGLISH.split()
+THIRD_PERSON = {f"{word}{s}": word for word in _WRITTEN for s in ("s", "es") if f"{word}{s}" in _WRITTEN}
 # What may, must and can be asked of is one thing in many words.
 MODALS = {
     **dict.fromkeys("能 能够 可以 可 can could may might able possible allowed".split(), "can"),

@@ -57,7 +57,8 @@ _KINDS = {
     ),
     "amount": (
         r"\bhow (?:many|much(?! (?:is|are|was|do|does|did|for|to|would|will|should|can|time|longer"
-        r"|earlier|later)\b)|big|large|tall|high|far|deep|heavy|fast|old|hot|wide)\b|\bnumber of\b"
+        r"|earlier|later)\b)(?!.{1,60}\bcosts?\W*$)|big|large|tall|high|far|deep|heavy|fast|old|hot"
+        r"|wide)\b|\bnumber of\b"
         r"|\bpercent(?:age)?\b|\bmaximum\b|\bminimum\b|\blimit\b",
         r"多少(?!钱)|几[个位台次件张只人家种口斤成折级度升克本份条]|多[大高重远深宽快]|上限|最多|最少"
         r"|最大|最高",

@@ -189,26 +189,6 @@ QUESTION_EN = re.compile(
     r"|he|she|there|a|an|my|your))\b(?!\s+(?:i|we) (?:mean|meant)\b)",
     re.IGNORECASE,
 )
-# A question inside a request or a wish: "please say how long it is", "I wonder whether it is open". Not of
-# what was wished before: "I wanted to know how long it takes" says that the answer missed it.
-INDIRECT_QUESTION_EN = re.compile(
-    r"^\W*(?:(?:and|so|but|ok(?:ay)?|well|cool|then|also|now|next|great|thanks?|perfect|hey|hi|hello|please"
-    r"|kindly|just|briefly|quickly|first|by the way|btw|can you|could you|would you|will you|can we|could we"
-    r"|if (?:you can|possible)|try to|help me(?: to)?)\b[\s,.!]*)*"
-    r"(?:(?:say|state|specify|indicate|mention|clarify|determine|identify|name|guess|calculate|compute"
-    r"|estimate|(?:work|figure|find|point|spell) out|inform|remind|advise|enlighten|show|tell|teach|explain"
-    r"|let (?:me|us) (?:know|understand|see)|understand|describe|elaborate|expand)"
-    r"|(?:i|we)(?:'d|'m|'re| would| am| are| do| still)*"
-    r" (?:(?:really |just |also |only )?(?:(?:like|love|want|need|wish|have|trying|hoping|keen|eager|curious)"
-    r"(?: to| for)?(?: (?:know|understand|learn|hear|see|find out|figure out|work out|ask|be told))?"
-    r"|wonder(?:ing)?|curious|interested|don'?t (?:know|understand|see)|not sure|unsure|no idea|ask))"
-    r"|(?:any|no|got any) (?:idea|clue)|curious|wondering)"
-    r"(?:,? (?:me|us|to me|to us|for me|also|too|please|about|in|as to|of|on|exactly|briefly|precisely"
-    r"|roughly|again))*"
-    r",? (?:who|whom|whose|what|which|when|where|why|how|whether|if)\b"
-    r"(?!\s+(?:i|we) (?:said|asked|mean|meant|wanted)\b)",
-    re.IGNORECASE,
-)
 QUESTION_ZH = _any(
     r"什么|怎么|怎样|如何|哪(?!怕)|谁|几(?!乎|十|百|天前|句话)\S|多少|多[久大长高远重深宽贵快]|为何|为啥|咋|啥|何时"
     r"|是不是|能不能|可不可以|要不要|有没有|会不会|好不好|对不对|行不行|算不算|是否|能否|(\S)不\1|(?<!不)(\S)\S不\2\W*$"

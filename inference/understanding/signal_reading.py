@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
+from .asking import OPENING_EN
 from .said_values import Said, read_values
 from .script import COMMON_HAN
 from .signal_cues import (
@@ -21,7 +22,6 @@ from .signal_cues import (
     DRAFTS,
     GOES_ALONG,
     GOES_ON,
-    INDIRECT_QUESTION_EN,
     LATE_QUESTION,
     NODS,
     NOT_ASKING_ZH,
@@ -174,7 +174,7 @@ def _asks(piece: str, mark: str, opens: bool) -> bool:
         return asking or (marked and not piece.endswith("啊"))
     return (
         marked
-        or bool(LATE_QUESTION.search(piece) or INDIRECT_QUESTION_EN.match(piece))
+        or bool(LATE_QUESTION.search(piece) or OPENING_EN.match(piece))
         or (bool(QUESTION_EN.match(piece)) and (opens or not RELATIVE_EN.match(piece)))
     )
 

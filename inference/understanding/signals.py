@@ -21,7 +21,7 @@ from .turns import Turn, Turns
 Kind = Literal["correction", "rejection", "restatement", "none"]
 
 # Part of the scope: a change of rules or weights changes it.
-VERSION = "3"
+VERSION = "2"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from inference.understanding.fingerprint import Fingerprint, Reason, compare, confusable, fingerprint
+from inference.understanding.keys import keywords
 
 
 def verdict(a: str, b: str) -> str:
@@ -143,6 +144,57 @@ def test_other_words_for_one_question_are_left_open(a: str, b: str) -> None:
 )
 def test_what_looks_alike_never_agrees(a: str, b: str) -> None:
     assert verdict(a, b) != "agree"
+
+
+OPENINGS = (
+    *(
+        "Please say",
+        "Tell me",
+        "I'd like to know",
+        "I wonder",
+        "Let me know",
+        "Could you clarify",
+        "Any idea",
+    ),
+    *("I am not sure", "Do you happen to know", "Kindly state", "Would you mind telling me", "Find out"),
+)
+INSIDE = [
+    ("how long the path to the harbour is", "How long is the path to the harbour?"),
+    ("how many minutes the ferry takes", "How many minutes does the ferry take?"),
+    ("how much the family plan costs", "How much does the family plan cost?"),
+    ("who drew the plans", "Who drew the plans?"),
+    ("whether dogs are allowed on the beach", "Are dogs allowed on the beach?"),
+    ("if the shop sells bread", "Does the shop sell bread?"),
+]
+OPENINGS_ZH = ("我想了解一下", "请回答：", "请指出", "好奇", "你知不知道", "能不能说一下", "请问")
+INSIDE_ZH = ("从村子到码头的路有多长？", "那片礁石叫什么？", "图纸是谁画的？", "商店几点开门？")
+
+
+@pytest.mark.parametrize(("inside", "plain"), INSIDE)
+def test_a_question_inside_a_request_or_a_wish_is_that_question(inside: str, plain: str) -> None:
+    for opening in OPENINGS:
+        assert verdict(f"{opening} {inside}.", plain) == "agree", opening
+        assert keywords(f"{opening} {inside}") == keywords(f"Please tell me {inside}."), opening
+
+
+@pytest.mark.parametrize("inside", INSIDE_ZH)
+def test_a_chinese_question_inside_a_request_or_a_wish_is_that_question(inside: str) -> None:
+    assert {verdict(opening + inside, inside) for opening in OPENINGS_ZH} == {"agree"}
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("Remind me when the shop opens", "When does the shop open?"),  # asks for a reminder
+        ("I wonder how to open the gate", "How do I close the gate?"),
+        ("Tell me if the shop is open", "Tell me why the shop is open"),
+        ("介绍信怎么写", "信怎么写"),
+        ("说明书怎么写", "书怎么写"),
+        ("回答问题的技巧是什么", "问题的技巧是什么"),
+    ],
+)
+def test_what_only_begins_like_that_keeps_its_beginning(text: str, other: str) -> None:
+    assert verdict(text, other) != "agree"
 
 
 def test_numbers_are_brought_to_one_unit() -> None:
