@@ -50,14 +50,22 @@ _VERB = "is|are|was|were|can|could|will|would|should|may|might|must|has|have|had
 _WHETHER = re.compile(
     rf"^(?:whether|if)\s+(?:or not\s+)?(?:(?P<of>\S.{{0,60}}?)\s+(?P<verb>{_VERB})\b)?", re.I
 )
+_OF_WHAT = r"(?:the|an?|this|that|these|those|my|your|our|his|her|its|their)\s\S.{0,50}?"
+_TURNED = re.compile(
+    rf"^(?P<word>(?:what|which|who|whose|where|when|why|how)\b.{{0,30}}?)\s+(?P<of>{_OF_WHAT})\s+(?P<verb>{_VERB})\b",
+    re.IGNORECASE,
+)
 
 
 def asked(text: str) -> str:
-    """The question without what it stands inside of: "tell me if it is open" asks "is it open"."""
+    """The question without what it stands inside of, in its own order: "tell me if it is open" asks "is it
+    open", "say what the reef is called" asks "what is the reef called"."""
     inside = OPENING_EN.sub("", text)
     if inside == text:
         return text
-    return _WHETHER.sub(lambda found: f"{found['verb']} {found['of']}" if found["verb"] else "does ", inside)
+    if _WHETHER.match(inside):
+        return _WHETHER.sub(lambda at: f"{at['verb']} {at['of']}" if at["verb"] else "does ", inside)
+    return _TURNED.sub(r"\g<word> \g<verb> \g<of>", inside)
 
 
 def plainly(folded: str) -> str:

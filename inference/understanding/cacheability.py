@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from .asking import asked
 from .personal import find_data, find_personal
 from .turns import Turns
 
@@ -351,7 +352,8 @@ def _is_live(text: str) -> bool:
         return True
     if _PRICE.search(text) and not _TARIFF.search(text):
         return True
-    return bool(_NOW.search(text)) and not _TIMELESS.search(text)
+    # "Now tell me how tall it is" goes on to the next question.
+    return bool(_NOW.search(asked(text))) and not _TIMELESS.search(text)
 
 
 def _goes_on(text: str) -> bool:
@@ -373,12 +375,13 @@ def classify(turns: Turns) -> Cacheability:
     time; anything personal, in question or history, stays in its session: an answer may take up what was
     said of a person ten turns ago. A live question ten turns ago does not matter, unless this one goes on
     with it."""
-    question, asked = turns[-1]["content"], _asked(turns)
+    question, lately = turns[-1]["content"], _asked(turns)
+    bare = asked(question)
     if not any(character.isalnum() for character in question):
         return Cacheability("fact", False, False, None, None, "there are no words in the question")
-    if _CREATIVE.search(question) and not _METHOD.search(question):
+    if _CREATIVE.search(bare) and not _METHOD.search(bare):
         return Cacheability("creative", False, False, None, None, "asks for something new each time")
-    if any(_is_live(text) for text in asked):
+    if any(_is_live(text) for text in lately):
         return Cacheability("live", False, False, None, None, "the answer changes with time or place")
     for turn in reversed([turn for turn in turns if turn["role"] != "system"]):
         why = find_personal(turn["content"]) if turn["role"] == "user" else find_data(turn["content"])

@@ -186,7 +186,8 @@ _EVERYBODYS = (
 )
 _EVERYBODYS_ZH = "(?:太阳系|银河系|宇宙|星球|地球|世界|太阳|月球|月亮|大气层|祖先|人体)"
 _ANY_MINE = re.compile(
-    rf"\b(?:my|mine|our(?! {_EVERYBODYS})|ours)\b|我的|(?:我们|咱们?)的(?!{_EVERYBODYS_ZH})|我家",
+    rf"\b(?:my|mine|our(?! {_EVERYBODYS})|ours)\b|我的|(?:我们|咱们?)的(?!{_EVERYBODYS_ZH})"
+    r"|(?<!告诉)(?<!给)(?<!教)我家|我家(?!庭)",  # 告诉我家庭套餐的价格 is of nobody's home
     re.IGNORECASE,
 )
 _MY_PAST = re.compile(

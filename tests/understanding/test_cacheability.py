@@ -48,6 +48,10 @@ SHAREABLE: list[tuple[ContentClass, str]] = [
     ("business", "会员年费多少钱"),
     ("advice", "Should I learn the guitar or the piano first?"),
     ("advice", "第一次去爬山有什么建议"),
+    # However they are begun.
+    ("fact", "Now tell me how tall the tower is"),
+    ("fact", "I'd like to know what a limerick is"),
+    ("fact", "告诉我家庭套餐的年费"),
     ("chitchat", "hello there!"),
     ("chitchat", "你好呀"),
 ]
@@ -64,6 +68,8 @@ PERSONAL = [
     "Where are my keys?",
     "Did I already pay?",
     "我的猫叫什么",
+    "告诉我家里的无线密码",
+    "我家庭医生的电话是多少",
     "What is the balance of my account?",
     "Why is our landlord late with our contract?",
     "我们的合同在哪里",
