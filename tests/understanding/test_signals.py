@@ -31,6 +31,9 @@ CAKE = talk("A cake recipe for eight", "200 g butter, 4 eggs, 300 g flour, 25 mi
 CAKE_ZH = talk("八个人吃的蛋糕怎么做", "黄油200克，鸡蛋4个，面粉300克，180度烤25分钟。")
 
 SIGNALS = [
+    (TICKET, "lol no, to Geneva"),
+    (TICKET, "Hmm, that's not right"),
+    (TICKET, "That's all wrong"),
     (TICKET, "no, not Genoa, I said Geneva"),
     (TICKET, "you got that wrong, that one doesn't stop there"),
     (TICKET, "scrap that, we're not travelling at all"),
@@ -56,6 +59,8 @@ SIGNALS = [
     (CAKE_ZH, "没事，我自己做，不做蛋糕了。"),
 ]
 LOOKALIKES = [
+    *((TICKET, text) for text in ("lol", "Hmm", "huh", "That's all for now.", "that will be all")),
+    *((TICKET_ZH, text) for text in ("没了", "先这样", "666")),
     (TICKET, "not bad at all, thanks!"),
     (TICKET, "is there no later one?"),
     (TICKET, "how do I cancel the ticket if I have to?"),
