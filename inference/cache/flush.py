@@ -17,8 +17,8 @@ from inference.models import Entry, EntrySource, State, Wording
 
 from . import eviction
 
-BATCH = 100
-PAUSE_SECONDS = 0.2
+BATCH = 20
+PAUSE_SECONDS = 0.04
 
 
 @dataclass(frozen=True)

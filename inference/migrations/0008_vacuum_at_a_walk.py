@@ -1,14 +1,19 @@
-"""Autovacuum goes slowly over the two tables with vectors.
+"""Autovacuum walks over the two tables with vectors, in short steps.
 
 After many deletions it mends the graph of the vector index, which is nearly all computing: at its usual pace
-it takes a third to a half of a core for minutes, beside those who are being answered. A tenth of that pace
-still keeps up with what the cache deletes, and it starts later, so that one passage mends more.
+it takes a third to a half of a core for minutes, beside those who are being answered, and in bursts longer
+than an exact hit. This still keeps up with what the cache deletes, and it starts later, so that one passage
+mends more.
 """
 
 from django.db import migrations
 
 _TABLES = ("inference_entry", "inference_wording")
-_SETTINGS = {"autovacuum_vacuum_cost_delay": "20", "autovacuum_vacuum_scale_factor": "0.5"}
+_SETTINGS = {
+    "autovacuum_vacuum_cost_delay": "5",  # ms, after every 20 pages that are at hand
+    "autovacuum_vacuum_cost_limit": "20",
+    "autovacuum_vacuum_scale_factor": "0.5",
+}
 _SET = ", ".join(f"{name} = {value}" for name, value in _SETTINGS.items())
 
 

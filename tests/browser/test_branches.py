@@ -107,7 +107,7 @@ def test_an_answer_that_fell_silent_ends_by_itself(chat: Chat, stack: Stack) -> 
         Generation.objects.filter(pk=answer.generation.pk).update(heartbeat_at=long_ago)
         expect(answer.note).to_contain_text("The answer broke off.")
         answer.finished("interrupted")
-        assert answer.source == shown
+        assert answer.source.startswith(shown)  # a word may have been on its way when the page was read
     answer.button("Try again").click()
     expect(answer.siblings).to_have_text("2/2")
     answer.finished()

@@ -45,7 +45,7 @@ class Command(BaseCommand):
             "--pause",
             type=float,
             default=flush.PAUSE_SECONDS,
-            help="seconds between two batches, default: 0.2",
+            help=f"seconds between two batches, default: {flush.PAUSE_SECONDS}",
         )
         how.add_argument("--why", default="", help="for the record")
         how.add_argument("--resume", type=UUID, metavar="ID", help="go on with a flush that was interrupted")
