@@ -289,7 +289,8 @@ def features_of(stored: str, fresh: str, alike: float, asked: frozenset[str]) ->
     a, b = fingerprint(stored), fingerprint(fresh)
     shared, compared = overlap_of(a, b), compare(a, b)
     codes = {reason.code for reason in compared.reasons}
-    told = [len(_beside(terms, asked)) for terms in (a.terms, b.terms)]
+    # A weak model says everything twice.
+    told = [len(_beside(dict.fromkeys(terms), asked)) for terms in (a.terms, b.terms)]
     left = [len(_beside(terms, asked)) for terms in (shared.left_a, shared.left_b)]
     covered = [1 - one / max(1, of) if all(told) else 0.0 for one, of in zip(left, told, strict=True)]
     both, either = set(a.quantities) & set(b.quantities), (set(a.quantities), set(b.quantities))

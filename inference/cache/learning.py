@@ -94,7 +94,8 @@ def prove(
     that it proves: then that entry answers this question from now on, and no other is needed. If it proves
     none, the one with the likest answer is noted as refuted or open: of that it is known best."""
     rows = {wording.pk: wording for wording in Wording.objects.filter(pk__in=near).select_related("entry")}
-    compared = [_Near(rows[pk], compare(probe, rows[pk], fresh)) for pk in near if pk in rows]
+    found = [rows[pk] for pk in near if pk in rows and not was_asked_before(probe, rows[pk])]
+    compared = [_Near(wording, compare(probe, wording, fresh)) for wording in found]
     if not compared:
         return None
     agreements = [one.agreement for one in compared]
@@ -114,6 +115,22 @@ def prove(
     lifecycle.observe(generation.pk, Witness.NEAR, verdict, wording, reasons=chosen.agreement.reasons)
     wording.refresh_from_db(fields=["state"])
     return wording if wording.state == State.ACTIVE and best is not None else None
+
+
+# What was asked longer ago is seldom mistaken for what is asked now.
+_BEFORE = 5
+
+
+def was_asked_before(probe: Probe, wording: Wording) -> bool:
+    """Is the wording nearer to something that this conversation asked before than to what it asks now? Then
+    it is of that: the next question about one subject has an answer much like the last one's where the model
+    is weak, and that proves nothing."""
+    said = [turn["content"] for turn in probe.turns[:-1] if turn["role"] == "user"][-_BEFORE:]
+    vectors = embed([text.casefold() for text in (wording.question, probe.question, probe.resolved, *said)])
+    if vectors is None or not said:
+        return False
+    likenesses = (vectors[1:] @ vectors[0]).tolist()
+    return max(likenesses[2:]) > max(likenesses[:2])
 
 
 def compare(probe: Probe, wording: Wording, fresh: Answer) -> Agreement:

@@ -112,6 +112,32 @@ class TestNear:
         assert noted.entry == entry and noted.state != State.REJECTED
         assert Observation.objects.get().verdict in (Verdict.UNCLEAR, Verdict.AGREE)
 
+    @pytest.mark.parametrize(
+        ("first", "likewise", "then"),
+        [
+            (
+                "Which name does the reef have?",
+                "What is the reef called?",
+                "And how many teeth does it have?",
+            ),
+            ("那片礁石叫什么名字？", "礁石的名字是什么？", "它有几颗牙？"),
+        ],
+    )
+    def test_the_next_question_is_not_paired_with_the_last(
+        self, scope: Scope, first: str, likewise: str, then: str
+    ) -> None:
+        """Not with other wordings of that either, though the model says nearly the same to both."""
+        said = "The reef is called the Comb. It is a rock of the reef." if first.isascii() else "叫梳子礁。"
+        entry = stored(scope, first, answer=said).entry
+        asked = (likewise, "It has a name.", then)
+        read = probe.read(scope, uuid.uuid4(), turns(*asked))
+        wording = Wording.objects.get(entry=entry)
+        assert learning.was_asked_before(read, wording)
+        again = probe.read(scope, uuid.uuid4(), turns("Hello", "Hello!", likewise))
+        assert not learning.was_asked_before(again, wording)
+        answered(scope, said, *asked)
+        assert not Wording.objects.filter(entry=entry, question=then).exclude(state=State.REJECTED).exists()
+
     def test_what_is_rejected_stays_rejected(self, scope: Scope) -> None:
         entry = stored(scope, QUESTION, answer=ANSWER).entry
         generation = answered(scope, OTHER, OTHERWISE)
@@ -261,6 +287,21 @@ class TestAgreement:
 
         a, b = learning.answer_of(stored), learning.answer_of(fresh)
         assert agreement.judge(a, b, learning.asked(read(asked), read(other))).verdict != Verdict.AGREE
+
+    def test_what_is_said_twice_is_shared_once(self, scope: Scope) -> None:
+        """A weak model repeats itself, which makes no two answers the same."""
+        path = (
+            "The way is a long straight way that is made of a rope around a wheel. The way is made of a rope."
+        )
+        reef = (
+            "The rock is called the Ridge. The Ridge is a rock in the mouth of the rock. The rock is a rock."
+        )
+        once = [agreement.features_of(text, reef, 0.9, frozenset())["shared"] for text in (path, path + path)]
+        assert once[0] == once[1] and once[0] < 3
+        asked = ("How long does it take to walk it?", "Please say what the reef is called.")
+        a, b = (probe.read(scope, uuid.uuid4(), turns(text)) for text in asked)
+        answers = learning.answer_of(path), learning.answer_of(reef)
+        assert agreement.judge(*answers, learning.asked(a, b)).verdict != Verdict.AGREE
 
     def test_without_vectors_only_the_same_words_agree(self) -> None:
         asked = Asked(Comparison("agree"))
