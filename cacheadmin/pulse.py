@@ -49,13 +49,16 @@ def now() -> Pulse:
 
 
 def _read() -> Pulse:
+    lookups = Decision.objects.aggregate(last=Max("pk"))["last"]
+    observed = Observation.objects.aggregate(last=Max("pk"))["last"]
+    claims = sorted(ReviewClaim.objects.values_list("wording", "operator"))
+    # After what is seen to have happened: told of that, a page shows the number that it led to.
     suspects = review.queue_length(COUNTED + 1)
-    claims = ReviewClaim.objects.values_list("wording", "operator")
     open_flushes = AuditRecord.objects.exclude(status=Status.DONE)
     last = AuditRecord.objects.aggregate(last=Max("pk"))["last"]
     return Pulse(
-        lookups=Decision.objects.aggregate(last=Max("pk"))["last"],
-        queue=(suspects, Observation.objects.aggregate(last=Max("pk"))["last"], sorted(claims)),
+        lookups=lookups,
+        queue=(suspects, observed, claims),
         audit=last,
         # With the last record: before one begins it is as after it is done, but for that.
         flush=(last, open_flushes.count(), open_flushes.aggregate(deleted=Sum("entries"))["deleted"]),

@@ -39,9 +39,10 @@ OPENING_EN = re.compile(
     r"(?!\s+(?:i|we) (?:said|asked|mean|meant|wanted)\b))",
     re.IGNORECASE,
 )
+# From the beginning of a run of marks only: tried from each of its marks, 8,000 of them take three seconds.
 _BEHIND = re.compile(
-    r"(?:\W+(?:thx|thanx|tysm|ty|cheers|much appreciated)"
-    r"|\W*(?:求解答|在线等|跪求|拜托了?|谢了)|(?<=\W)急+)+(?P<mark>[?？]?)\W*$",
+    r"(?<!\W)(?:\W+(?:thx|thanx|tysm|ty|cheers|much appreciated|急+)"
+    r"|\W*(?:求解答|在线等|跪求|拜托了?|谢了))+(?P<mark>[?？]?)\W*$",
     re.IGNORECASE,
 )
 

@@ -162,24 +162,25 @@ def _pointing(
 _AFTER_OBJECT = PREPOSITIONS | CONJUNCTIONS | AUXILIARIES | QUESTION_WORDS | SELVES | {"a", "an", "the"}
 
 
+# Words. What stands farther off in one message is not what a pronoun means.
+_REACH = 200
+
+
 def _antecedent(text: str, words: tuple[Token, ...], at: int, phrases: tuple[Mention, ...]) -> bool:
     """Does something stand before this word, in the same message, that it could mean?"""
     start = words[at].start
-    before = [phrase for phrase in phrases if phrase.end <= start]
-    if not before:
+    if not phrases or phrases[0].end > start:
         return False
     if words[at].lower in ("their", "its", "his", "themselves", "itself", "himself", "herself"):
         return True  # "why do babies put everything in their mouths"
-    # Inside one clause a pronoun seldom means a phrase of that clause: a clause must end in between.
-    for phrase in before:
-        between = [word.lower for word in words if phrase.end <= word.start < start]
-        if any(word in (",", ".", "?", "!", ";", ":", "—", "-") or word in CONJUNCTIONS for word in between):
-            return True
-        if any(is_verb(word) for word in between) and any(
-            word in QUESTION_WORDS or word == "that" for word in between
-        ):
-            return True
-    return False
+    # Inside one clause a pronoun seldom means a phrase of that clause: a clause must end in between. Between
+    # the first phrase and the pronoun lies all that lies between any other and it.
+    lately = words[max(0, at - _REACH) : at]
+    between = [word.lower for word in lately if phrases[0].end <= word.start < start]
+    if any(word in (",", ".", "?", "!", ";", ":", "—", "-") or word in CONJUNCTIONS for word in between):
+        return True
+    asks = any(word in QUESTION_WORDS or word == "that" for word in between)
+    return asks and any(is_verb(word) for word in between)
 
 
 def _expletive(words: tuple[Token, ...], at: int) -> bool:

@@ -1,10 +1,13 @@
 """The key of the exact layer: the same words after another history are another question."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.understanding.context import context_text, exact_key, read_context
+from inference.understanding.fingerprint import fingerprint
 from inference.understanding.turns import Turn
 
 SCOPE = "scope-a"
@@ -122,3 +125,38 @@ def test_what_is_beyond_the_window_is_kept_apart() -> None:
     context = read_context(said, exchanges=2)
     assert list(context.window) == said[2:6] == list(context.history)
     assert list(context.older) == said[:2]
+
+
+# Runs of marks, of addresses, tags and prices: nothing that anybody asks, and everything that somebody sends.
+_UNITS = (
+    "!?",
+    "*",
+    "# ",
+    "，",
+    "😀",
+    "@",
+    "a@b.",
+    "<b>",
+    "$5 ",
+    "1.",
+    "it ",
+    "the ",
+    "\n",
+    "请",
+    "不",
+    "tell me ",
+    "(",
+    "`a` ",
+)
+
+
+@pytest.mark.parametrize("unit", _UNITS)
+def test_a_message_as_long_as_may_be_is_read_in_no_time(unit: str) -> None:
+    """Some of these took seconds once, some minutes, in which a worker answers nobody."""
+    said = turns("How tall is it?", "It is 38 metres tall.")
+    text = ("what " + unit * 8_000)[:7_999] + "?"
+    started = time.process_time()
+    read_context([*said, {"role": "user", "content": text}])
+    read_context(turns(text, text, "And how tall is it?"))
+    fingerprint(text)
+    assert time.process_time() - started < 5
