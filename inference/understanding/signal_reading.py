@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from .asking import OPENING_EN
+from .asking import asked as taken_out
 from .said_values import Said, read_values
 from .script import COMMON_HAN
 from .signal_cues import (
@@ -248,7 +249,8 @@ def _read_scene(reading: Reading, history: Turns, answer: str, earlier: list[str
     reading.note("scene greeted", float(not earlier or (not answer)))
     request = earlier[-1] if earlier else ""
     reading.note("scene request", float(bool(_REQUEST.search(request))))
-    about_user = bool(CUES["first_person"].search(" ".join(earlier)))
+    # "Tell me how tall it is" is about nobody.
+    about_user = bool(CUES["first_person"].search(" ".join(map(taken_out, earlier))))
     asks = any(clause.asks for clause in clauses(request))
     reading.note("scene about user", float(about_user))
     reading.note("scene general", float(asks and not about_user and not _REQUEST.search(request)))

@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from .asking import asked as taken_out
 from .folding import simplified
 from .script import is_chinese
 from .signal_reading import Reading, read
@@ -120,7 +121,7 @@ def _is_elsewhere(found: Mapping[str, float], history: Turns, text: str, vectors
     exchanges = any(name.startswith(("value other", "value restored")) for name in found)
     cued = any(name in found for name in _TAKES_BACK)
     plain = found.get("plain answered") and found.get("overlap none") and found.get("scene general")
-    asked = [turn["content"][:_CHARS] for turn in history if turn["role"] == "user"][-_ASKED:]
+    asked = [taken_out(turn["content"][:_CHARS]) for turn in history if turn["role"] == "user"][-_ASKED:]
     answers = [turn["content"][:_CHARS] for turn in history if turn["role"] == "assistant"][-1:]
     if exchanges or cued or not plain or not asked or not answers:
         return False

