@@ -35,9 +35,9 @@ def likeness(a: Sequence[Turn], b: Sequence[Turn], needed: float = 0.0) -> float
     0 where nothing was answered, or while there is no embedder. What is below `needed` by the answers alone
     is compared no further: long texts take the embedder a while."""
     answers = _likeness(_said(a, "assistant"), _said(b, "assistant"))
-    return (
-        answers if answers <= 0 or answers < needed else min(answers, _likeness(_said(a, ""), _said(b, "")))
-    )
+    if answers <= 0 or answers < needed:
+        return answers
+    return min(answers, _likeness(_said(a, ""), _said(b, "")))
 
 
 def _likeness(one: str, other: str) -> float:

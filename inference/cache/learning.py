@@ -126,8 +126,10 @@ def was_asked_before(probe: Probe, wording: Wording) -> bool:
     it is of that: the next question about one subject has an answer much like the last one's where the model
     is weak, and that proves nothing."""
     said = [turn["content"] for turn in probe.turns[:-1] if turn["role"] == "user"][-_BEFORE:]
+    if not said:
+        return False
     vectors = embed([text.casefold() for text in (wording.question, probe.question, probe.resolved, *said)])
-    if vectors is None or not said:
+    if vectors is None:
         return False
     likenesses = (vectors[1:] @ vectors[0]).tolist()
     return max(likenesses[2:]) > max(likenesses[:2])

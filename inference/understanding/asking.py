@@ -58,7 +58,7 @@ _TURNED = re.compile(
 )
 
 
-def asked(text: str) -> str:
+def taken_out(text: str) -> str:
     """The question without what it stands inside of, in its own order: "tell me if it is open" asks "is it
     open", "say what the reef is called" asks "what is the reef called"."""
     inside = OPENING_EN.sub("", text)
@@ -72,7 +72,7 @@ def asked(text: str) -> str:
 def plainly(folded: str) -> str:
     """The folded question without what is only said for politeness or in a hurry, its question words alike.
     What consists of nothing else stays."""
-    bare = asked(_BEHIND.sub(r"\g<mark>", _BEFORE.sub("", folded)))
+    bare = taken_out(_BEHIND.sub(r"\g<mark>", _BEFORE.sub("", folded)))
     text = bare if any(sign.isalnum() for sign in bare) else folded
     for pattern, alike in _ALIKE:
         text = pattern.sub(alike, text)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from .asking import asked
+from .asking import taken_out
 from .personal import find_data, find_personal
 from .turns import Turns
 
@@ -353,7 +353,7 @@ def _is_live(text: str) -> bool:
     if _PRICE.search(text) and not _TARIFF.search(text):
         return True
     # "Now tell me how tall it is" goes on to the next question.
-    return bool(_NOW.search(asked(text))) and not _TIMELESS.search(text)
+    return bool(_NOW.search(taken_out(text))) and not _TIMELESS.search(text)
 
 
 def _goes_on(text: str) -> bool:
@@ -376,7 +376,7 @@ def classify(turns: Turns) -> Cacheability:
     said of a person ten turns ago. A live question ten turns ago does not matter, unless this one goes on
     with it."""
     question, lately = turns[-1]["content"], _asked(turns)
-    bare = asked(question)
+    bare = taken_out(question)
     if not any(character.isalnum() for character in question):
         return Cacheability("fact", False, False, None, None, "there are no words in the question")
     if _CREATIVE.search(bare) and not _METHOD.search(bare):

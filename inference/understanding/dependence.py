@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from . import standalone
-from .asking import asked
+from .asking import taken_out
 from .grounding import NOTHING, Ground
 from .mentions import mentions, pieces
 from .references import references
@@ -161,7 +161,7 @@ def likelihood(text: str, history: Turns, vectors: Vectors | None = None, ground
     it open, by `vectors`. A message that is about what the `ground` names needs no history for it."""
     if not any(turn["content"].strip() for turn in history):
         return 0.0
-    text = asked(text)
+    text = taken_out(text)
     if not ground.names(text, history):
         ground = NOTHING
     by_words = _likelihood(text, tuple((turn["role"], turn["content"]) for turn in history), ground)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .asking import asked
+from .asking import taken_out
 from .normalise import normalise
 
 _CJK = r"\u3400-\u4dbf\u4e00-\u9fff"
@@ -33,7 +33,7 @@ _IDLE_ZH = re.compile(
 
 def keywords(text: str) -> tuple[str, ...]:
     """What is left of a question without courtesies and particles, order kept: words, and runs of Chinese."""
-    plain = _IDLE_ZH.sub("", asked(normalise(text)))
+    plain = _IDLE_ZH.sub("", taken_out(normalise(text)))
     return tuple(word for word in _WORD.findall(plain) if word not in _IDLE_EN)
 
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
-from .asking import OPENING_EN
-from .asking import asked as taken_out
+from .asking import OPENING_EN, taken_out
 from .said_values import Said, read_values
 from .script import COMMON_HAN
 from .signal_cues import (

@@ -12,11 +12,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from .asking import asked as taken_out
+from .asking import taken_out
 from .folding import simplified
 from .script import is_chinese
 from .signal_reading import Reading, read
-from .standalone import Vectors
+from .standalone import Vectors, asked_before
 from .turns import Turn, Turns
 
 Kind = Literal["correction", "rejection", "restatement", "none"]
@@ -121,9 +121,11 @@ def _is_elsewhere(found: Mapping[str, float], history: Turns, text: str, vectors
     exchanges = any(name.startswith(("value other", "value restored")) for name in found)
     cued = any(name in found for name in _TAKES_BACK)
     plain = found.get("plain answered") and found.get("overlap none") and found.get("scene general")
-    asked = [taken_out(turn["content"][:_CHARS]) for turn in history if turn["role"] == "user"][-_ASKED:]
     answers = [turn["content"][:_CHARS] for turn in history if turn["role"] == "assistant"][-1:]
-    if exchanges or cued or not plain or not asked or not answers:
+    if exchanges or cued or not plain or not answers:
+        return False
+    asked = [taken_out(said) for said in asked_before(history)[-_ASKED:]]
+    if not asked:
         return False
     rows = vectors([said.casefold() for said in (text[:_CHARS], *asked, f"{asked[-1]}\n{answers[0]}")])
     if rows is None:
