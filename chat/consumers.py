@@ -37,11 +37,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
     owner: Owner
 
     async def connect(self) -> None:
-        await self.accept()
         self.tails = Tails(self.push)
         self.recent: deque[float] = deque(maxlen=settings.MAX_FRAMES_PER_10_SECONDS)
         owner = await in_thread(owner_of_scope, self.scope)
         if owner is None:
+            await self.accept()
             await self.push(
                 protocol.Error(code="unauthenticated", message="Log in to chat, then reload the page.")
             )
@@ -49,6 +49,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return
         self.owner = owner
         await self.join_group()
+        # Open means: told of all that happens from now on. What happened before it, the page asks for then.
+        await self.accept()
 
     async def disconnect(self, code: int) -> None:
         self.tails.end()

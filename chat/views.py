@@ -138,6 +138,7 @@ def _list_context(request: Request, owner: Owner, current: Conversation | None) 
         "page": page,
         "lines": listed(page.object_list, above),
         "current_id": current.id if current else None,
+        "current_leaf": current.leaf_id if current else None,
         "found": found_in_words(paginator.count) if search else "",
     }
 

@@ -32,11 +32,18 @@ connection.addEventListener("state", ({ detail }) => {
   line.show(detail.state, detail.failures, () => connection.hurry());
 });
 
+let behind = false; // what happened before the connection opened, no frame told
 connection.addEventListener("open", () => {
   generations.resume();
   transcript.catchUp();
   outbox.flush(connection);
+  behind = true;
+  sidebar.refresh();
 });
+sidebar.refreshed = () => {
+  if (behind) transcript.reach(sidebar.leaf);
+  behind = false;
+};
 
 addEventListener("online", () => connection.hurry());
 document.addEventListener("visibilitychange", () => {

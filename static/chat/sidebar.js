@@ -11,9 +11,14 @@ export class Sidebar {
   #sidebar = byId("sidebar");
   #timer = 0;
   #place = null; // where in the list the keyboard was when it was drawn anew
+  /** Called when the list was drawn anew. */
+  refreshed = () => {};
 
   constructor() {
-    this.#list.addEventListener("htmx:afterSwap", () => this.#syncTitle());
+    this.#list.addEventListener("htmx:afterSwap", ({ target }) => {
+      this.#syncTitle();
+      if (target === this.#list) this.refreshed();
+    });
     this.#list.addEventListener("htmx:beforeSwap", (event) => this.#beforeSwap(event));
     this.#list.addEventListener("htmx:afterSettle", () => this.#returnToPlace());
     document.addEventListener("beforetoggle", (event) => this.#placeMenu(event), true);
@@ -34,6 +39,11 @@ export class Sidebar {
       const query = new URLSearchParams({ q: byId("search").value });
       htmx.ajax("GET", `${page.listUrl}?${query}`, { source: this.#list, target: this.#list, swap: "innerHTML" });
     }, REFRESH_AFTER);
+  }
+
+  /** The id of the last message of the conversation on the page, as of the list; empty on a new one's page. */
+  get leaf() {
+    return this.#list.querySelector("[data-leaf]").dataset.leaf;
   }
 
   /** Opens or closes the drawer; what is covered, or put away, can't be reached by keyboard either. */

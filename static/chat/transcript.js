@@ -84,6 +84,11 @@ export class Transcript {
     for (const article of this.#root.querySelectorAll(`article${OPEN}`)) this.#follow(article);
   }
 
+  /** The branch being shown ends in the message `leaf`: what another tab wrote meanwhile is fetched. */
+  reach(leaf) {
+    if (leaf && page.conversation && !byId(`m-${leaf}`)) this.reload();
+  }
+
   #settled(event) {
     this.#reopenEdits();
     const switched = event.detail.requestConfig?.path.match(/([0-9a-f-]{36})\/branch\//);

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from inference.models import Generation
 from tests.browser.model import halted, let_write_until
@@ -44,6 +44,18 @@ class Answer:
         return self
 
 
+class Held:
+    """The script that connects a page, kept back from it until it is released."""
+
+    def __init__(self, page: Page) -> None:
+        self._routes: list[Route] = []
+        page.route("**/socket*.js", lambda route: self._routes.append(route))
+
+    def release(self) -> None:
+        [route] = self._routes
+        route.continue_()
+
+
 class Chat:
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
@@ -72,6 +84,13 @@ class Chat:
         page = self.page.context.new_page()
         page.goto(self.page.url)
         return Chat(page, self.url)
+
+    def unconnected(self, path: str) -> "tuple[Chat, Held]":
+        """Another tab of the same browser, with `path`, as it is before its connection stands."""
+        page = self.page.context.new_page()
+        held = Held(page)
+        page.goto(self.url + path, wait_until="commit")
+        return Chat(page, self.url), held
 
     def new_chat(self) -> None:
         self.page.get_by_role("link", name="New chat").first.click()

@@ -52,6 +52,25 @@ def test_a_tab_hears_of_a_conversation_begun_in_another(chat: Chat) -> None:
     expect(other.questions).to_have_count(0)
 
 
+def test_what_happens_before_a_tab_is_connected_is_on_its_page_once_it_is(chat: Chat) -> None:
+    """Between a page and its connection lies a moment of which no frame tells."""
+    new, held = chat.unconnected("/")
+    question = questions.short()
+    chat.ask(question)
+    expect(new.list).to_contain_text("Your conversations will be listed here.")
+    held.release()
+    expect(new.list.get_by_role("link", name=question)).to_be_visible()
+    expect(new.questions).to_have_count(0)
+
+    same, held = chat.unconnected(f"/c/{chat.conversation}/")
+    expect(same.questions).to_have_count(1)
+    answer = chat.ask(questions.short()).source
+    expect(same.questions).to_have_count(1)
+    held.release()
+    expect(same.questions).to_have_count(2)
+    assert same.answer().finished().source == answer
+
+
 @pytest.mark.parametrize("how", ["button", "Escape"])
 def test_stopped_it_ends_at_what_is_shown(chat: Chat, stack: Stack, how: str) -> None:
     with chat.halfway(stack, questions.long()):

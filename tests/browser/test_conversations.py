@@ -59,6 +59,17 @@ def test_a_list_that_comes_late_is_not_drawn_over_somebody_who_renames(chat: Cha
     expect(chat.list.get_by_role("link", name="New name")).to_be_visible()
 
 
+def test_a_menu_that_was_open_is_no_trouble_to_a_list_drawn_anew(chat: Chat) -> None:
+    """Its place, written by a script, would be copied as a style attribute, which the CSP forbids."""
+    talk = Written(guest_of(chat.page.context), "Old name").turn("Question", "Answer")
+    chat.open_conversation(talk.id)
+    expect(menu(chat, "Old name")).to_be_visible()
+    chat.page.keyboard.press("Escape")
+    with chat.page.expect_response(re.compile(r"/conversations/\?q=")):
+        chat.ask(questions.short())
+    expect(menu(chat, "Old name")).to_be_visible()
+
+
 def test_deleting_asks_first(chat: Chat) -> None:
     owner = guest_of(chat.page.context)
     shown = Written(owner, "Shown").turn("Question", "Answer")
