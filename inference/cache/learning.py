@@ -65,11 +65,11 @@ def _doubted(probe: Probe) -> Wording | None:
 
 
 def _observe(probe: Probe, generation: Generation, doubted: Wording, found: Agreement) -> State | None:
-    """Let a fresh answer count for a pairing in doubt. Returns the state that this leaves it in, where the
-    answer says the same and so need not be stored; None where it says something else, or leaves that open:
-    then it takes its place."""
+    """Let a fresh answer count for a pairing that is not proved. Returns the state that this leaves it in,
+    where the answer says the same and so need not be stored; None where it says something else, or leaves
+    that open: then it takes its place."""
     same = normalise(doubted.entry.answer) == normalise(generation.text)
-    if same and found.verdict == Verdict.AGREE:
+    if same and found.verdict == Verdict.AGREE and lifecycle.was_spoken_against(doubted):
         return State.SUSPECT  # the same words again don't clear a doubt
     lifecycle.observe(generation.pk, Witness.NEAR, found.verdict, doubted, reasons=found.reasons)
     doubted.refresh_from_db(fields=["state"])

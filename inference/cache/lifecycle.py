@@ -204,10 +204,10 @@ def _makes_way(generation: Generation, shared: bool) -> bool:
             if same:
                 return False
             superseded += [rival] if rival.state == State.ACTIVE else []
-        elif over or (doubted and not same):
+        elif over or (doubted and not (same and was_spoken_against(rival))):
             superseded.append(rival)
         else:
-            return False  # it stands; or was doubted, and the same words again prove nothing
+            return False  # it stands; or was spoken against, and the same words again prove nothing
     freeze_wordings(superseded)
     return True
 
@@ -405,6 +405,12 @@ def _refutes_itself(wording: Wording) -> bool:
 def is_doubted(entry: Entry) -> bool:
     """Was it put in doubt, and is not merely new? Then it serves nobody."""
     return entry.state == State.SUSPECT and entry.disagreed > 0
+
+
+def was_spoken_against(wording: Wording) -> bool:
+    """Did a verdict put the pairing or its entry in doubt? Else it is merely not proved, and what the model
+    says to this very question is its answer."""
+    return wording.disagreed > 0 or is_doubted(wording.entry)
 
 
 # --- what a person takes back -------------------------------------------------------------------------

@@ -89,7 +89,10 @@ WORK_EN = re.compile(
     r"|simulate|roleplay|play|act|let(?! ?us|'?s| me)|sort|solve|sing"
     r"|count (?:to|from|down|up|the)|repeat after|define|analy[sz]e|predict|evaluate|simplify|factor"
     r"|derive|integrate|multiply|divide|rank|classify|brainstorm|paraphrase|schedule|research|cite"
-    r"|elaborate|respond|reply|answer (?:in|as|like|with|this|these))\b",
+    r"|elaborate|respond|reply|answer (?:in|as|like|with|this|these))\b"
+    r"|^\W*in (?:one|two|three|four|five|\d+|a few|a couple of|simple|plain|short|other|your own"
+    r"|layman)[\w' ]{0,14}"
+    r"\b(?:sentences?|words|terms|lines|paragraphs?|points)$",
     re.IGNORECASE,
 )
 WORK_ZH = re.compile(
@@ -98,7 +101,7 @@ WORK_ZH = re.compile(
     r"|下面|上面|第|它)[^,，。]{0,8}(?:翻|译|写成|改写|整理|列|念)|写(?!成|的)|讲|说说|列|举|翻译|翻成|解释|推荐|介绍|总结|告诉|比较|对比"
     r"|算一?下|查一?下|生成|做个|来[一个两段首]|出[一个两道]|继续|接着|展开|背|默写|造|编|起个|取个|拟|教|演示|用[^,，。]{1,16}(?:造|写|举|说|讲"
     r"|编|解释)|发我|念|扮演|模拟|续写|想[一两几]|出[一二两三四五六七八九十几\d]+[个道条]|(?:整理|浓缩|概括|归纳|提炼|汇总|转写|排)成|挑[一两几]"
-    r"|选[一两几]个)"
+    r"|选[一两几]个|[说写]出|给[点些个几]\S{0,8}(?:建议|意见|思路|例子|点子|提示)|[一两三几\d]+(?:[两三]|到[两三])?句话)"
     r"|(?:改|换|变)成(?:间接|直接|被动|主动|疑问|否定|肯定|反问|陈述|过去|将来|现在时|复数|单数|第[一二三]人称)"
     r"|(?:\S{0,3}再|稍微|更)\S{1,4}(?:一点|一些|点|些)[儿吧呗]?\W*$"
     r"|[^,，。]{0,6}再加[一两几](?:段|句|首|行|章|节|条|个|点|幕)"
@@ -120,7 +123,7 @@ PROPOSES = re.compile(
 DRAFTS = re.compile(r"^[^.。!！?？\n]{0,24}[:：]")
 # Names what is wanted to know, and nothing else: "opening hours", "出土地点". A question without its words.
 ATTRIBUTE = re.compile(
-    r"^(?:the |its |their |his |her |any )?(?:\w+ ){0,2}(?:price|cost|costs|hours|address"
+    r"^(?:the |its |their |his |her |any )?(?:\w+ ){0,2}(?:price|cost|costs|hours|timetable|policy|address"
     r"|ingredients?|author|population|length|height|weight|width|depth|age|meaning|reasons?"
     r"|causes?|steps|side effects|deadline"
     r"|requirements?|alternatives?|substitutes?|synonyms?|examples?|dosage|temperature|duration"
@@ -133,11 +136,33 @@ ATTRIBUTE = re.compile(
     r"|(?:说说|讲讲|说来听听|讲讲看|介绍介绍|聊聊)\W*$",
     re.IGNORECASE,
 )
-# A wh-word that comes late: "counted from which day", "a bad idea how come".
+# As one types into a search field: what is wanted, and of what. Words that elsewhere change something are what
+# it is about here: "advice on cutting costs", 延长电池寿命的方法. Whatever names a value may exchange it.
+HEADING = re.compile(
+    r"^(?!.*(?:\b\d|\b(?:is|are|was|were|has|have|had|will|would|should|must|isn't|aren't|wasn't|weren't"
+    r"|it|that|those|instead|today|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b))(?:"
+    r"(?!(?:an?|the|another|other|any|my|our|your|his|her|same|only|just|no|not|new)\b)(?:[\w-]+ ){0,2}"
+    r"(?:functions?|roles?|purpose|jobs?|steps|ways|methods?|advice|tips|tricks|recipes?|instructions|guide|ideas"
+    r"|examples|numbers?|list|process|procedure|causes?|reasons|symptoms|signs|effects?|benefits|advantages"
+    r"|drawbacks|risks|rules|types|kinds|facts|history|origins?|meaning|definition|differences?|comparison"
+    r"|explanation|overview|summary|price|cost|size|height|length|capital|population|(?:start|end|birth) date"
+    r"|inventor|author|founder|formula|requirements|things|foods|uses|time|place|season)"
+    r" (?:(?:of|for|on|about|with|between|against|behind) |(?:to|that|an?|the|you|one|people) \w+ ?)\w.*"
+    r"|(?:making|cooking|baking|fixing|mending|repairing|cleaning|removing|installing|learning|choosing|building|growing"
+    r"|(?:changing|replacing)(?= an? )) (?!(?:them|this|to|from|for|in|on|at|with|my|our|me|the)\b)\w.*"
+    r")$"
+    r"|^(?![改换变就还不只别用要把])[^,，。\d]{2,}的(?:方法|办法|方式|做法|写法|用法|步骤|流程|过程|原因|理由|作用|用途|意义|区别|差别|特点"
+    r"|症状|好处|坏处|影响|注意事项|技巧|窍门|建议|历史|由来|来历|简介|原理)\W*$",
+    re.IGNORECASE,
+)
+# A wh-word that comes late: "counted from which day", "a bad idea how come"; or what is left to be filled in:
+# "the nearest to the sun is".
 LATE_QUESTION = re.compile(
-    r"\b(?:from|in|on|at|to|for|by|of|with|until|since|under|after) (?:which|whose|whom"
-    r"|what)\b(?! (?:i|we|you|he|she|they)\b)|\bhow come\b|\bwhat for\b|\bor what\b|\band (?:how"
-    r"|why|when|where|who|what)\b|\bwhat about\b",
+    r"\b(?:from|in|into|on|at|to|for|by|of|with|until|since|under|after) (?:which|whose|whom"
+    r"|what|how (?:many|much|long|far|often))\b(?! (?:i|we|you|he|she|they)\b)|\bhow come\b|\bwhat for\b"
+    r"|\bor (?:what|not)\W*$|\band (?:how"
+    r"|why|when|where|who|what)\b|\bwhat about\b|:\s*(?:how|why|when|where|who|what|which)\b"
+    r"|^the \w.{6,}\b(?:is|are|was|were)$|^\w.{8,}\b(?:gives|equals)$",
     re.IGNORECASE,
 )
 # Nothing is asserted: a shop assistant's first words.
@@ -190,14 +215,14 @@ QUESTION_EN = re.compile(
     re.IGNORECASE,
 )
 QUESTION_ZH = _any(
-    r"什么|怎么|怎样|如何|哪(?!怕)|谁|几(?!乎|十|百|天前|句话)\S|多少|多[久大长高远重深宽贵快]|为何|为啥|咋|啥|何时"
+    r"什么|怎么|怎样|如何|哪(?!怕)|谁|几(?!乎|十|百|天前|句话)\S|多少|多[久大长高远重深宽贵快热冷烫厚薄粗细咸甜早晚]|为何|为啥|咋|啥|何[时处地人物种方用]"
     r"|是不是|能不能|可不可以|要不要|有没有|会不会|好不好|对不对|行不行|算不算|是否|能否|(\S)不\1|(?<!不)(\S)\S不\2\W*$"
     r"|\S{2,}(?<![不就才都也])是$|吗|呢|[不没]\s*[?？]?$|么\s*[?？]?$|行吗|难道|还是说"
     r"|^[^,，。]{2,}(?<![我你他她们咱就那])还是(?!不|算)[^,，。吧]{1,}$|请教|想问|问下|问一下|(?<![不太])[对是]吧\W*$"
 )
 # Chinese question words that ask nothing here.
 NOT_ASKING_ZH = re.compile(
-    r"(?:没|不|无论|不管)(?:什么|啥|怎么|哪|谁|多少)|(?:什么|啥|怎么|谁|哪\S{0,2})[都也]|哪(?:能|有|会|行|\S{1,4}得了|\S{1,3}得起)"
+    r"(?:没|不|无论|不管)(?:什么|啥|怎么|哪|谁|多\S)|(?:什么|啥|怎么|谁|哪\S{0,2})[都也]|哪(?:能|有|会|行|\S{1,4}得了|\S{1,3}得起)"
     r"|(?<!是)谁(?:说|知道|能|会|还)(?!的)|你[没不]\S{0,8}吗|怎么(?:成|变成|又|还|给我|是)|才怪|(?:我|人|在\S{1,6})呢$"
 )
 

@@ -22,6 +22,7 @@ from .signal_cues import (
     DRAFTS,
     GOES_ALONG,
     GOES_ON,
+    HEADING,
     LATE_QUESTION,
     NODS,
     NOT_ASKING_ZH,
@@ -162,6 +163,8 @@ def clauses(text: str) -> list[Clause]:
 
 def _asks(piece: str, mark: str, opens: bool) -> bool:
     marked = "?" in mark or "？" in mark
+    if HEADING.match(piece):
+        return True
     if ATTRIBUTE.search(piece) and not any(CUES[name].search(piece) for name in _SAYS_MORE):
         return True
     if CHANGE_REQUEST.match(piece):

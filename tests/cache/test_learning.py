@@ -113,6 +113,42 @@ class TestNear:
         assert Observation.objects.get().verdict in (Verdict.UNCLEAR, Verdict.AGREE)
 
     @pytest.mark.parametrize(
+        ("stored_for", "asked", "answer"),
+        [
+            ("Why does water fall from the sky?", "What makes drops fall out of clouds?", "They grow heavy."),
+            ("天上为什么会下雨？", "云里的水为什么会掉下来", "水滴越聚越重，就落下来。"),
+            ("雨是怎么形成的？", "天上的水从哪里来", "水滴越聚越重，就落下来。"),
+        ],
+    )
+    def test_the_same_words_are_the_answer_to_what_was_asked_whatever_they_prove(
+        self, scope: Scope, stored_for: str, asked: str, answer: str
+    ) -> None:
+        """An answer in the words of a stored one says little of whether both questions ask the same. It is
+        the answer to this one all the same: who asks it again must not wait for the model for ever."""
+        entry = stored(scope, stored_for, answer=answer).entry
+        answered(scope, answer, asked)
+        assert Observation.objects.get().verdict == Verdict.UNCLEAR
+        found = decided(scope, asked)
+        assert (found.layer, found.served.answer) == ("exact", answer)
+        assert found.served.entry != entry.pk, "its own, so that what befalls the other doesn't befall it"
+
+    def test_the_same_words_prove_what_was_only_served_for_its_likeness(self, scope: Scope) -> None:
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        _served_for_its_likeness(scope, entry)
+        answered(scope, ANSWER, OTHERWISE)
+        found = decided(scope, OTHERWISE)
+        assert (found.layer, found.served.entry) == ("exact", entry.pk)
+
+    def test_the_same_words_do_not_clear_what_somebody_said_against_them(self, scope: Scope) -> None:
+        wording = _served_for_its_likeness(scope, stored(scope, QUESTION, answer=ANSWER).entry)
+        generation = Generation.objects.get(session=wording.session)
+        lifecycle.observe(generation.pk, standing.Witness.USER, Verdict.DISAGREE, wording)
+        answered(scope, ANSWER, OTHERWISE)
+        assert decided(scope, OTHERWISE).layer != "exact"
+        answered(scope, OTHER, OTHERWISE)
+        assert decided(scope, OTHERWISE).served.answer == OTHER
+
+    @pytest.mark.parametrize(
         ("first", "likewise", "then"),
         [
             (
@@ -170,6 +206,15 @@ class TestNear:
         read = probe.read(scope, owner.pk, turns(OTHERWISE))
         generation = Generation.objects.create(session=owner, scope=scope, epoch=0, question={}, text=SAME)
         assert lifecycle.learn(read, generation, entry.pk, State.ACTIVE, Origin.NEAR, True) is None
+
+
+def _served_for_its_likeness(scope: Scope, entry: Entry) -> Wording:
+    owner = Session.objects.create(pk=uuid.uuid4())
+    read = probe.read(scope, owner.pk, turns(OTHERWISE))
+    generation = Generation.objects.create(session=owner, scope=scope, question={}, text=ANSWER)
+    wording = lifecycle.learn(read, generation, entry.pk, State.SUSPECT, Origin.HIT, True)
+    assert wording is not None and wording.state == State.SUSPECT
+    return wording
 
 
 def _pair(scope: Scope, entry: Entry, text: str) -> tuple[Probe, Candidate]:

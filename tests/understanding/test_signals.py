@@ -195,6 +195,59 @@ def test_a_statement_about_something_else_takes_nothing_back(
         assert detect(history, changes, vectors=VECTORS) == detect(history, changes)
 
 
+# Typed as into a search field: no verb asks, and yet nothing is taken back, whatever words stand in it.
+HEADINGS = [
+    "function of the kidneys",
+    "steps to replace a bathroom tap",
+    "advice on cutting heating bills",
+    "best time to prune roses",
+    "number of bones in a hand",
+    "cheap ways to move house",
+    "recipe for plum jam",
+    "refund policy",
+    "mending a torn sail",
+    "changing a bicycle chain",
+    "barnacles: how do they hold on",
+    "into how many keys is a piano divided",
+    "in two sentences, photosynthesis",
+    "wash it before use, or not",
+    "the nearest star to us is",
+    "延长轮胎寿命的方法",
+    "冬眠的作用",
+    "给点布置阳台的建议",
+    "两句话说清什么叫通胀",
+    "白茶用多烫的水泡",
+    "说出最高的三座山",
+    "签到的地方在何处",
+]
+# What looks like them and changes what was said.
+REPLACED = [
+    ("Which trains go to Bern on Friday?", "The 8:02 and the 10:02.", "change to the ones on Saturday"),
+    ("How do I get to Bern?", "Take the 8:02 train.", "the date of the trip was moved to May"),
+    ("Plan my trip to Bern.", "You leave on Friday at 8:02.", "the way there by bus instead"),
+    ("帮我订周五去苏州的票", "已选周五8点的车次。", "换成便宜的方式"),
+    ("帮我订周五去苏州的票", "已选周五8点的车次。", "时间改成周六"),
+]
+
+
+@pytest.mark.parametrize("text", HEADINGS)
+def test_a_heading_asks(text: str) -> None:
+    zh = not text.isascii()
+    before = (
+        talk("葡萄牙的首都是哪里？", "里斯本。")
+        if zh
+        else talk("What is the capital of Portugal?", "Lisbon.")
+    )
+    searched = talk("葡萄牙的首都", "里斯本。") if zh else talk("capital of Portugal", "Lisbon.")
+    for history in (before, searched):
+        assert not detect(history, text).invalidates
+
+
+@pytest.mark.parametrize(("asked", "answer", "text"), REPLACED)
+def test_what_changes_something_is_no_heading(asked: str, answer: str, text: str) -> None:
+    assert detect(talk(asked, answer), text).invalidates
+
+
 def test_after_something_of_ones_own_any_statement_may_be_a_condition_of_it() -> None:
     for history, text in SIGNALS:
         assert detect(history, text, vectors=VECTORS).invalidates, text
