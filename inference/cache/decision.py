@@ -371,10 +371,26 @@ class _Surest:
         return _Likely(self.one, reason, {**self.one.scores, **more})
 
 
+# What sets two questions apart, and with them all that asks the same as one of them.
+_APART = frozenset({"wording", "opposite", "direction", "roles", "polarity"})
+
+
+def unopposed(weighed: Sequence[Weighed]) -> list[Weighed]:
+    """Those that nothing speaks against, nor against another wording of their entry: who mends a car's tyre
+    does not ask how a bicycle's is mended, in whatever words."""
+    opposed = {
+        one.candidate.entry
+        for one in weighed
+        if one.comparison.verdict == "conflict"
+        and any(reason.partition(":")[0] in _APART for reason in one.comparison.reasons)
+    }
+    return [one for one in weighed if not one.objection and one.candidate.entry not in opposed]
+
+
 def _surest(probe: Probe, weighed: list[Weighed], current: Rules) -> _Surest | None:
     """Of the candidates that nothing speaks against and that could be served by evidence; None without
     any."""
-    found, allowed = [one.candidate for one in weighed], [one for one in weighed if not one.objection]
+    found, allowed = [one.candidate for one in weighed], unopposed(weighed)
     # What was asked at the same moment has the same context, answers and all: that says nothing there.
     elsewhere = [one for one in allowed if not same_moment(probe.prints, one.candidate.prints)]
     considered = elsewhere[: evidence.CONSIDERED]

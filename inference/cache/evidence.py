@@ -13,11 +13,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from inference.understanding.comparison import overlap_of
 from inference.understanding.language import language
+from inference.understanding.opposites import alike
 
 from . import logistic
+from .agreement import words_of
 from .logistic import Features
 from .lookup import Candidate
 from .probe import Probe
@@ -52,12 +55,15 @@ def eligible(probe: Probe, considered: Sequence[Candidate], found: Sequence[Cand
     cases, lang = {}, lang_of(probe)
     for at, candidate in enumerate(considered):
         known = _known(probe, candidate)
-        if known is None:
+        words = _Words.of(probe, [other for other in found if other.entry == candidate.entry])
+        # For what all wordings say there is hardly another word: "car" where all say "bicycle".
+        if known is None or (words.new and words.left_out):
             continue
         same = [n for n, other in enumerate(considered) if other.entry == candidate.entry and n != at]
         others = [other for other in found if other.entry != candidate.entry]
         known["ahead"] = known["question"] - max([_CROWD.get(lang, 1.0), *map(_likeness, others)])
         known["reworded"] = float(bool(same))
+        known["new"] = len(words.new) / max(1, len(words_of(probe.prints.meaning)))
         known["ahead_answer"] = known["answer"] - max([_ANSWER_CROWD, *map(_answer_likeness, others)])
         cases[at] = Case(candidate, known, tuple(same))
     return cases
@@ -101,6 +107,26 @@ def _known(probe: Probe, candidate: Candidate) -> Features | None:
         "answer": candidate.answer_likeness,
         "own_answer": candidate.own_answer_likeness,
     }
+
+
+@dataclass(frozen=True)
+class _Words:
+    """What the probe says that no wording of the entry says, nor its answer; and what all of them say and the
+    probe doesn't, where there are several."""
+
+    new: frozenset[str]
+    left_out: frozenset[str]
+
+    @classmethod
+    def of(cls, probe: Probe, wordings: Sequence[Candidate]) -> Self:
+        asked = words_of(probe.prints.meaning)
+        each = [words_of(one.prints.meaning) for one in wordings]
+        answer = wordings[0].answer.casefold()
+        common = frozenset[str].intersection(*each) if len(each) > 1 else frozenset[str]()
+        return cls(
+            frozenset(word for word in asked.difference(*each) if word not in answer),
+            frozenset(word for word in common - asked if not any(alike(word, mine) for mine in asked)),
+        )
 
 
 def _likeness(candidate: Candidate) -> float:

@@ -4,7 +4,9 @@ Of case files with `fresh` and `third` (tests/cases): every seed is stored, ever
 wording too: the probes of rejects are nearly their seed's words and those of hits are not, the third wordings
 are all far from them. What expects a hit is asked once more of a store without its entry: most of what is
 asked has no answer yet. Then every probe that expects a hit is another wording of its entry, every other one
-an entry of its own with its fresh answer, and every third wording is asked.
+with its third wording an entry of its own with its fresh answer. The third wordings of hits are asked, with
+and without their entry; and the seeds of rejects without theirs: what is nearly the same can then be reached
+by several wordings, too, which must not speak for it.
 """
 
 import hashlib
@@ -32,7 +34,7 @@ from inference.understanding.turns import Turns
 
 _RIDGE = 1.0
 _ASKED_FOR = (0.9, 0.93, 0.95, 0.97, 0.98)
-_ASKED = ("first", "reworded", "first, absent", "reworded, absent", "again")
+_ASKED = ("first", "reworded", "first, absent", "reworded, absent", "again", "again, absent")
 _RULES = Rules({"": BUILT_IN}, ())
 
 # So many may be wrong of all answers, of those to what is asked first, and of the questions of each kind.
@@ -73,27 +75,33 @@ def rows_of(cases: Sequence[Case]) -> list[Row]:
         return probe.read(scope, uuid.uuid4(), turns)
 
     entries: dict[str, UUID] = {}
-    stored, learned, cold, again = [], [], [], []
+    stored, learned, cold, warm = [], [], [], []
     for case in cases:
-        seed = asked(case.seed[:-1])
+        seed, question = asked(case.seed[:-1]), asked(case.probe)
+        third = asked(case.third) if case.third else None
         entry = entries.setdefault(seed.exact_key, _named(case.id))
         if entry == _named(case.id):
             stored.append(_Wording(entry, seed, case.answer))
-        question = asked(case.probe)
         hit = case.expect == "hit"
-        right = entry if hit else None
-        cold.append((case, "first", question, right))
-        if case.third:
-            cold.append((case, "reworded", asked(case.third), right))
-        if case.fresh:
-            answer = case.answer if hit else case.fresh
-            learned.append(_Wording(entry if hit else _named(f"+{case.id}"), question, answer))
-        if hit and case.third:
-            again.append((case, "again", asked(case.third), entry))
+        cold.append((case, "first", question, entry if hit else None))
+        if third:
+            cold.append((case, "reworded", third, entry if hit else None))
+        if not case.fresh:
+            continue
+        own = entry if hit else _named(f"+{case.id}")
+        learned.append(_Wording(own, question, case.answer if hit else case.fresh))
+        if third and hit:
+            warm.append((case, "again", third, entry))
+        elif third:
+            # Seen from the other side it is a near miss that can be asked in two ways.
+            learned.append(_Wording(own, third, case.fresh))
+            warm.append((case, "again", seed, entry))
+    both = [*stored, *learned]
     return [
         *(row for one in cold for row in _rows(*one, stored)),
         *(row for one in cold for row in _absent(*one, stored)),
-        *(row for one in again for row in _rows(*one, [*stored, *learned])),
+        *(row for one in warm if one[0].expect == "hit" for row in _rows(*one, both)),
+        *(row for one in warm for row in _absent(*one, both)),
     ]
 
 
@@ -118,7 +126,7 @@ def _rows(
     weighed = [decision.weigh(question, candidate, _RULES) for candidate in _nearest(question, stored)]
     weighed.sort(key=lambda one: -one.score)
     found = [one.candidate for one in weighed]
-    considered = [one.candidate for one in weighed if not one.objection][: evidence.CONSIDERED]
+    considered = [one.candidate for one in decision.unopposed(weighed)][: evidence.CONSIDERED]
     cases = evidence.eligible(question, considered, found)
     if not cases:
         return
@@ -254,6 +262,7 @@ def without_answer(cases: Sequence[Case]) -> Counter[str]:
         ending = "" if case.expect == "reject" else ", absent"
         for when in ("first", "reworded") if case.third else ("first",):
             found[_kind(case, when + ending)] += 1
+        found[_kind(case, "again, absent")] += bool(case.third and case.fresh)
     return found
 
 

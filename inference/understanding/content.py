@@ -3,6 +3,7 @@ into what."""
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from . import opposites
@@ -171,10 +172,15 @@ def read_content(words: Sequence[Word], asks_how: bool = False) -> Content:
         tuple(sorted(MODALS.get(word, word) for word in light)),
         tuple(verbs),
         negations,
-        _actions([*terms, *(word for word in light if word in _TELLING)], negations),
+        _actions([*terms, *(word for word in light if word in _TELLING), *_superlatives(words)], negations),
         tuple(dict.fromkeys(pair for pair in directions if pair[0] != pair[1])),
         tuple(dict.fromkeys(entities)),
     )
+
+
+def _superlatives(words: Sequence[Word]) -> list[str]:
+    """最 and the word behind it, which the segmenter takes for one word only in part."""
+    return [f"最{word.text}" for before, word in pairwise(words) if before.text == "最"]
 
 
 def _actions(terms: Sequence[str], negations: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -103,6 +103,30 @@ outbound 去程 | return 返程 回程
 import_duty 进口 | export_duty 出口
 gross 税前 | net 税后
 """  # noqa: E501
+# What a question about the one end of a scale says, in whatever words it is put: never the other end.
+_EXTREMES = """
+biggest largest greatest 最大 | smallest tiniest 最小
+longest 最长 | shortest 最短
+tallest highest 最高 | shortest lowest 最矮 最低
+deepest 最深 | shallowest 最浅
+oldest eldest 最老 最旧 最古老 最年长 | youngest newest 最新 最年轻
+hottest warmest 最热 最暖和 | coldest coolest 最冷 最凉快
+cheapest 最便宜 | dearest priciest costliest 最贵
+lightest 最轻 | heaviest 最重
+fastest quickest 最快 | slowest 最慢
+nearest closest 最近 | farthest furthest 最远
+richest wealthiest 最富 最富有 最有钱 | poorest 最穷 最贫穷
+widest broadest 最宽 | narrowest 最窄
+thickest 最厚 最粗 | thinnest 最薄 最细
+strongest 最强 | weakest 最弱
+hardest toughest 最难 | easiest simplest 最简单 最容易
+earliest 最早 | latest 最晚 最迟
+loudest noisiest 最吵 | quietest 最安静
+brightest 最亮 | darkest dimmest 最暗
+safest 最安全 | riskiest deadliest 最危险
+driest 最干 最干燥 | wettest 最湿 最潮湿
+best 最好 | worst 最差 最坏 最糟
+"""
 # Everyday words that stand for each other, without an opposite worth the name: one line each.
 _SYNONYMS = """
 fix repair mend 修 修理 维修
@@ -145,7 +169,7 @@ cost price fee
 shop store 商店 店
 """
 _SIDES: dict[str, tuple[tuple[str, str], ...]] = {}
-for _line in filter(str.strip, (_DEEDS + _QUALITIES).splitlines()):
+for _line in filter(str.strip, (_DEEDS + _QUALITIES + _EXTREMES).splitlines()):
     _one, _, _other = _line.partition("|")
     for _side, _words in (("+", _one.split()), ("-", _other.split())):
         for _word in _words:

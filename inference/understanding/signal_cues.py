@@ -136,8 +136,8 @@ ATTRIBUTE = re.compile(
     r"|(?:说说|讲讲|说来听听|讲讲看|介绍介绍|聊聊)\W*$",
     re.IGNORECASE,
 )
-# As one types into a search field: what is wanted, and of what. Words that elsewhere change something are what
-# it is about here: "advice on cutting costs", 延长电池寿命的方法. Whatever names a value may exchange it.
+# As one types into a search field: what is wanted, and of what. Words that elsewhere change something are
+# what it is about here ("advice on cutting costs", 延长寿命的方法). What names a value may exchange it.
 HEADING = re.compile(
     r"^(?!.*(?:\b\d|\b(?:is|are|was|were|has|have|had|will|would|should|must|isn't|aren't|wasn't|weren't"
     r"|it|that|those|instead|today|tomorrow|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b))(?:"

@@ -86,10 +86,14 @@ def test_while_the_rows_are_locked_for_too_long_nothing_is_lost(ask: Ask, queue:
 
     thread = threading.Thread(target=lock)
     thread.start()
-    assert locked.wait(30)
-    assert books.flush() == 0 and (Entry.objects.get().hits, decisions()) == (0, 0)
-    done.set()
-    thread.join()
+    try:
+        assert locked.wait(30)
+        assert books.flush() == 0 and (Entry.objects.get().hits, decisions()) == (0, 0)
+    finally:
+        done.set()
+        thread.join()
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")  # the connection goes back to the pool, for other tests
     assert books.flush() == 1 and (Entry.objects.get().hits, decisions()) == (1, 1)
 
 

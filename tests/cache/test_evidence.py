@@ -2,15 +2,27 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from inference.cache import evidence, policy, probe
+from inference.cache import decision, evidence, policy, probe
 from inference.cache.lookup import Candidate
 from inference.cache.probe import Probe
 from inference.embedding import embed
-from inference.evaluation.fit_evidence import Answered, Row, crossed, enough, figures, fitted, shifted
+from inference.evaluation.cases import read
+from inference.evaluation.fit_evidence import (
+    Answered,
+    Row,
+    crossed,
+    enough,
+    figures,
+    fitted,
+    rows_of,
+    shifted,
+    without_answer,
+)
 from inference.models import Outcome, Policy, Scope
 
 from .conftest import decided, stored, turns
@@ -22,6 +34,7 @@ ANSWER = (
     " rinse."
 )
 SESSION = UUID(int=7)
+CASES = Path(__file__).parents[1] / "cases" / "cache_en.jsonl"
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +97,44 @@ def test_where_the_difference_may_be_the_meaning_it_is_not_asked(scope: Scope, a
     assert evidence.eligible(one, [candidate], [candidate]) == {}
 
 
+BICYCLE = ("How is a flat bicycle tyre mended?", "my bicycle has a flat, how do I patch that")
+CAR = ("how does one change the flat tyre of a car", "the car has a flat and there's a spare, what is next")
+JUMPER_ZH = ("毛衣缩水了怎么办", "怎么让毛衣恢复原来的大小")
+
+
+@pytest.mark.parametrize(
+    ("kept", "asked", "synonym"),
+    [
+        (
+            BICYCLE,
+            "What do I do about a flat on the scooter during a trip?",
+            "What do I do about a flat on the bike during a trip?",
+        ),
+        (CAR, "my bicycle got a flat while I rode to work", "the vehicle got a flat while I rode to work"),
+        (JUMPER_ZH, "皮鞋变小了有什么补救的办法", "毛衣变小了有什么补救的办法"),
+    ],
+)
+def test_for_what_all_wordings_say_there_is_hardly_another_word(
+    scope: Scope, kept: tuple[str, ...], asked: str, synonym: str
+) -> None:
+    """Several wordings tell what an entry is about; one alone doesn't."""
+    for text, weighed in ((asked, False), (synonym, True)):
+        (one, first), (_, second) = (pair(scope, text, each, "Take it off and see.") for each in kept)
+        assert 0 in evidence.eligible(one, [first], [first])
+        assert (0 in evidence.eligible(one, [first], [first, second])) == weighed, text
+
+
+def test_what_differs_from_one_wording_is_not_asked_by_another(scope: Scope) -> None:
+    one, near = pair(
+        scope, "How do I change a flat tyre on my car?", "How do I repair a flat tyre on my bicycle?"
+    )
+    far = replace(pair(scope, one.question, BICYCLE[1])[1], wording=UUID(int=9))
+    other = replace(far, entry=UUID(int=8))
+    weighed = [decision.weigh(one, each, policy.rules(scope)) for each in (near, far, other)]
+    assert weighed[0].comparison.verdict == "conflict" and not weighed[1].objection
+    assert [each.candidate for each in decision.unopposed(weighed)] == [other]
+
+
 def test_another_kind_of_answer_wanted_is_weighed(scope: Scope) -> None:
     asked = "When was the lighthouse at Corran Point opened to visitors?"
     one, candidate = pair(scope, asked, "Who designed that old sea tower?")
@@ -119,6 +170,18 @@ def test_being_ahead_of_few_counts_no_more_than_being_ahead_of_many(scope: Scope
 
     assert ahead() == ahead(far)
     assert ahead(close) == pytest.approx([0.01, 0.01]) and ahead(far) > ahead(close)
+
+
+def test_it_is_fitted_to_near_misses_that_can_be_reached_by_several_wordings() -> None:
+    """Else having several would itself speak for a hit: those of a near miss are asked for it, too."""
+    cases = [case for case in read(CASES) if case.lang == "en"][:60]
+    rows = rows_of(cases)
+    warm = [row for row in rows if row.question[1] == "again, absent"]
+    assert warm and not any(row.same for row in warm)
+    assert any(row.features["reworded"] for row in warm)
+    known = without_answer(cases)
+    assert {row.kind for row in rows if not row.same and "again, absent" in row.kind} <= set(known)
+    assert sum(n for kind, n in known.items() if kind.endswith("again, absent")) == len(cases)
 
 
 def row(at: int, same: bool, half: int, **features: float) -> Row:
