@@ -30,6 +30,7 @@ def main() -> None:
         with on_demand():
             if own_database:
                 _have_tables(sys.argv[1])
+            _log_to_stderr()
             execute_from_command_line(sys.argv)
     except Problem as problem:
         sys.exit(f"manage.py: {problem}")
@@ -43,6 +44,13 @@ def _have_tables(command: str) -> None:
     django.setup()
     if get_commands().get(command) == "cacheadmin":
         call_command("migrate", interactive=False, verbosity=0)
+
+
+def _log_to_stderr() -> None:
+    """What a command prints is its result, one JSON object with --json."""
+    from config import logging
+
+    logging.configure()
 
 
 def _needs_no_services(arguments: list[str]) -> bool:

@@ -29,6 +29,9 @@ def migrated(
         import django
         from django.core.management import call_command
 
+        from config import logging
+
         django.setup()
+        logging.configure()  # to stderr: what a benchmark prints is its result
         call_command("migrate", verbosity=0)
         yield

@@ -1,5 +1,6 @@
 """The embedded services, real ones, each test with its own VAR_DIR."""
 
+import json
 import os
 import signal
 import subprocess
@@ -218,6 +219,20 @@ def test_a_command_that_is_told_to_end_stops_what_it_started(var_dir: Path) -> N
     assert process.wait(20) == 128 + signal.SIGTERM
     process.stdout.close()
     assert wait_until(lambda: running(embedded) == [False, False], 5)
+
+
+def test_what_a_command_logs_is_no_part_of_what_it_prints(var_dir: Path, tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "Which way?"}, {"role": "assistant", "content": "Down the stairs."}]
+    case = {"id": "1", "lang": "en", "class": "a", "expect": "hit", "seed": turns, "probe": turns[:1]}
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps(case))
+    environ = {name: text for name, text in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    environ |= {"VAR_DIR": str(var_dir), "DJANGO_SETTINGS_MODULE": "config.settings.local"}
+    environ |= {"EMBEDDER": "openai", "EMBEDDING_URL": "http://127.0.0.1:9/v1"}
+    command = [sys.executable, "manage.py", "evaluate_cache", "--cases", str(path), "--json"]
+    run = subprocess.run(command, cwd=REPOSITORY, env=environ, capture_output=True, text=True)
+    assert "embedder_unavailable" in run.stderr, run.stderr
+    assert json.loads(run.stdout)["overall"]["n"] == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root can make a small disk")
