@@ -83,14 +83,17 @@ export class Sidebar {
   }
 
   #rememberPlace() {
+    // Drawn anew twice at once: the place of before the first time is not given back yet.
+    if (this.#place && document.activeElement === document.body) return;
     const line = document.activeElement?.closest("#conversation-list .conversation");
     this.#place = line && { id: line.id, inMenu: document.activeElement.matches("[popovertarget]") };
   }
 
   #returnToPlace() {
-    if (!this.#place || document.activeElement !== document.body) return;
-    const { id, inMenu } = this.#place;
-    byId(id)?.querySelector(inMenu ? "[popovertarget]" : "input, a")?.focus();
+    const place = this.#place;
+    this.#place = null;
+    if (!place || document.activeElement !== document.body) return;
+    byId(place.id)?.querySelector(place.inMenu ? "[popovertarget]" : "input, a")?.focus();
   }
 
   #syncTitle() {

@@ -103,3 +103,20 @@ def test_a_list_drawn_anew_keeps_the_keyboards_place(chat: Chat) -> None:
     chat.page.evaluate("() => htmx.ajax('GET', '/conversations/', '#conversation-list')")
     expect(chat.list.get_by_role("link")).to_have_text(["Coffee", "Tea"])
     expect(link).to_be_focused()
+
+
+def test_drawn_anew_twice_at_once_it_keeps_it_too(chat: Chat) -> None:
+    Written(guest_of(chat.page.context), "Tea").turn("How is tea made?", "With hot water.")
+    chat.open()
+    link = chat.list.get_by_role("link", name="Tea")
+    link.focus()
+    # The second answer arrives before the first one has settled.
+    chat.page.evaluate(
+        """async () => {
+            const list = document.getElementById("conversation-list");
+            htmx.config.defaultSettleDelay = 500;
+            await htmx.ajax("GET", "/conversations/", "#conversation-list");
+            await htmx.ajax("GET", "/conversations/", { source: list, target: list, swap: "innerHTML" });
+        }"""
+    )
+    expect(link).to_be_focused()
