@@ -117,7 +117,7 @@ class Asked:
 
 
 def words_of(*questions: Fingerprint) -> frozenset[str]:
-    """What questions are made of, for `Asked`."""
+    """What questions are made of, by their stems."""
     return frozenset(stem(term) for question in questions for term in question.terms)
 
 

@@ -52,18 +52,20 @@ class Case:
 def eligible(probe: Probe, considered: Sequence[Candidate], found: Sequence[Candidate]) -> dict[int, Case]:
     """The cases that the evidence may decide, by their place in `considered`: candidates that nothing speaks
     against, likest first. `found` are all, and how far one is ahead of the others counts these, too."""
-    cases, lang = {}, lang_of(probe)
+    cases, lang, asked = {}, lang_of(probe), words_of(probe.prints.meaning)
     for at, candidate in enumerate(considered):
         known = _known(probe, candidate)
-        words = _Words.of(probe, [other for other in found if other.entry == candidate.entry])
+        if known is None:
+            continue
+        words = _Words.of(asked, [other for other in found if other.entry == candidate.entry])
         # For what all wordings say there is hardly another word: "car" where all say "bicycle".
-        if known is None or (words.new and words.left_out):
+        if words.new and words.left_out:
             continue
         same = [n for n, other in enumerate(considered) if other.entry == candidate.entry and n != at]
         others = [other for other in found if other.entry != candidate.entry]
         known["ahead"] = known["question"] - max([_CROWD.get(lang, 1.0), *map(_likeness, others)])
         known["reworded"] = float(bool(same))
-        known["new"] = len(words.new) / max(1, len(words_of(probe.prints.meaning)))
+        known["new"] = len(words.new) / max(1, len(asked))
         known["ahead_answer"] = known["answer"] - max([_ANSWER_CROWD, *map(_answer_likeness, others)])
         cases[at] = Case(candidate, known, tuple(same))
     return cases
@@ -111,15 +113,14 @@ def _known(probe: Probe, candidate: Candidate) -> Features | None:
 
 @dataclass(frozen=True)
 class _Words:
-    """What the probe says that no wording of the entry says, nor its answer; and what all of them say and the
-    probe doesn't, where there are several."""
+    """What is `asked` that no wording of the entry says, nor its answer; and what all of them say and is not
+    asked, where there are several."""
 
     new: frozenset[str]
     left_out: frozenset[str]
 
     @classmethod
-    def of(cls, probe: Probe, wordings: Sequence[Candidate]) -> Self:
-        asked = words_of(probe.prints.meaning)
+    def of(cls, asked: frozenset[str], wordings: Sequence[Candidate]) -> Self:
         each = [words_of(one.prints.meaning) for one in wordings]
         answer = wordings[0].answer.casefold()
         common = frozenset[str].intersection(*each) if len(each) > 1 else frozenset[str]()

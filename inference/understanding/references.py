@@ -130,7 +130,7 @@ def _pointing(
     lower = word.lower.split("'")[0] if word.lower in AUXILIARIES else word.lower
     end = word.start + len(lower)
     after = words[at + 1].lower if at + 1 < len(words) else ""
-    inside = _antecedent(text, words, at, phrases)
+    inside = _antecedent(words, at, phrases)
     if lower in PERSONS:
         owns = lower == "his" or (lower == "her" and after[:1].isalpha() and after not in _AFTER_OBJECT)
         return Reference("person", word.start, end, inside=inside, possessive=owns), 1
@@ -166,7 +166,7 @@ _AFTER_OBJECT = PREPOSITIONS | CONJUNCTIONS | AUXILIARIES | QUESTION_WORDS | SEL
 _REACH = 200
 
 
-def _antecedent(text: str, words: tuple[Token, ...], at: int, phrases: tuple[Mention, ...]) -> bool:
+def _antecedent(words: tuple[Token, ...], at: int, phrases: tuple[Mention, ...]) -> bool:
     """Does something stand before this word, in the same message, that it could mean?"""
     start = words[at].start
     if not phrases or phrases[0].end > start:

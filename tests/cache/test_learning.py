@@ -140,8 +140,8 @@ class TestNear:
         assert (found.layer, found.served.entry) == ("exact", entry.pk)
 
     def test_the_same_words_do_not_clear_what_somebody_said_against_them(self, scope: Scope) -> None:
-        wording = _served_for_its_likeness(scope, stored(scope, QUESTION, answer=ANSWER).entry)
-        generation = Generation.objects.get(session=wording.session)
+        entry = stored(scope, QUESTION, answer=ANSWER).entry
+        generation, wording = _served_for_its_likeness(scope, entry)
         lifecycle.observe(generation.pk, standing.Witness.USER, Verdict.DISAGREE, wording)
         answered(scope, ANSWER, OTHERWISE)
         assert decided(scope, OTHERWISE).layer != "exact"
@@ -208,13 +208,13 @@ class TestNear:
         assert lifecycle.learn(read, generation, entry.pk, State.ACTIVE, Origin.NEAR, True) is None
 
 
-def _served_for_its_likeness(scope: Scope, entry: Entry) -> Wording:
+def _served_for_its_likeness(scope: Scope, entry: Entry) -> tuple[Generation, Wording]:
     owner = Session.objects.create(pk=uuid.uuid4())
     read = probe.read(scope, owner.pk, turns(OTHERWISE))
     generation = Generation.objects.create(session=owner, scope=scope, question={}, text=ANSWER)
     wording = lifecycle.learn(read, generation, entry.pk, State.SUSPECT, Origin.HIT, True)
     assert wording is not None and wording.state == State.SUSPECT
-    return wording
+    return generation, wording
 
 
 def _pair(scope: Scope, entry: Entry, text: str) -> tuple[Probe, Candidate]:
@@ -227,10 +227,7 @@ class TestProof:
         entry = stored(scope, QUESTION, answer=ANSWER).entry
         wording = None
         for at in range(3):
-            owner = Session.objects.create(pk=uuid.uuid4())
-            read = probe.read(scope, owner.pk, turns(OTHERWISE))
-            generation = Generation.objects.create(session=owner, scope=scope, question={}, text=ANSWER)
-            wording = lifecycle.learn(read, generation, entry.pk, State.SUSPECT, Origin.HIT, True)
+            generation, wording = _served_for_its_likeness(scope, entry)
             assert wording.state == State.SUSPECT, f"after {at} verdicts"
             Observation.objects.create(generation=generation, wording=wording, verdict=Verdict.AGREE)
             state = lifecycle.weigh(wording)
