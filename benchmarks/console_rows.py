@@ -94,6 +94,7 @@ def fill(entries: int, decisions: int) -> Filled:
     Decision.objects.create(
         generation=generation, layer="semantic", outcome="miss", reason="nothing like it", milliseconds=4.0
     )
+    _converse(entries, session)
     _multiply(entries, decisions, generation)
     _surround(entries)
     with connection.cursor() as cursor:
@@ -106,14 +107,13 @@ def fill(entries: int, decisions: int) -> Filled:
         [*known, *(wording.entry_id for wording in real)],
         list(suspects),
         list(DataSource.objects.values_list("pk", flat=True)[:20]),
-        # The one that all questions were asked in first: no conversation has nearly as many.
+        # The longest first; no other has nearly as many questions.
         [session.pk, *Session.objects.order_by("-last_active").values_list("pk", flat=True)[:19]],
     )
 
 
-def _surround(entries: int) -> None:
-    """What else the pages read: a conversation for every second entry, a source for every hundredth,
-    verdicts, and a month of samples."""
+def _converse(entries: int, first: Session) -> None:
+    """A conversation for every second entry; in the `first` one every hundredth question is asked."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
@@ -123,6 +123,17 @@ def _surround(entries: int) -> None:
                 FROM generate_series(1, {entries // 2}) AS n
             """
         )
+        cursor.execute(
+            f"""
+                CREATE TEMP TABLE talk AS
+                SELECT id, row_number() OVER () AS n FROM inference_session WHERE id <> '{first.pk}'
+            """
+        )
+
+
+def _surround(entries: int) -> None:
+    """What else the pages read: a source for every hundredth entry, verdicts, and a month of samples."""
+    with connection.cursor() as cursor:
         cursor.execute(
             f"""
                 INSERT INTO inference_datasource (key, version, changes)
@@ -221,8 +232,11 @@ def _multiply(entries: int, decisions: int, generation: Generation) -> None:
             f"""
                 CREATE TEMP TABLE asked AS
                 SELECT gen_random_uuid() AS id, {ago} AS at, made.n, target.id AS entry,
-                    floor(random() * 10)::int AS kind
+                    floor(random() * 10)::int AS kind,
+                    CASE WHEN made.n % 100 > 0 THEN talk.id
+                        ELSE '{generation.session_id}'::uuid END AS session
                 FROM generate_series(1, {decisions}) AS made(n)
+                LEFT JOIN talk ON talk.n = 1 + made.n % {max(1, entries // 2)}
                 LEFT JOIN target ON target.n = 1 + floor(power(made.n % 1000 / 1000.0, 4) * 5000)
             """
         )
@@ -240,6 +254,7 @@ def _multiply(entries: int, decisions: int, generation: Generation) -> None:
                     "served_by": served,
                     "entry_id": "CASE WHEN asked.kind < 6 THEN asked.entry END",
                     "scope_id": scopes_of,
+                    "session_id": "asked.session",
                     "first_token_ms": "5 + random() * CASE WHEN asked.kind < 6 THEN 20 ELSE 2000 END",
                 },
             )

@@ -21,6 +21,9 @@ from inference.models import Scope
 CHECKS = ("gray",)
 PEOPLE = ("user", "correction", "operator")
 ENOUGH = 30
+# Of more answers than that every second, third ... is looked at, picked by chance but always the same ones: a
+# share of 2% is then known to 0.3 points, and a month costs no more than a day.
+MOST = 10_000
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,14 @@ class Stratum:
     wrong: int
 
 
+_HOW_MANY = "SELECT count(*) FROM inference_observation WHERE created_at >= %s"
 # One verdict for each answer that was served: a disagreement counts, whoever agreed besides.
 _COUNTED = """
     WITH verdicts AS (
         SELECT o.generation_id, bool_or(o.verdict = 'disagree') AS wrong
         FROM inference_observation o
         WHERE o.created_at >= %(since)s AND o.verdict IN ('agree', 'disagree') AND o.source = ANY(%(by)s)
+            AND (uuid_hash(o.generation_id) & 2147483647) %% %(every)s = 0
         GROUP BY o.generation_id
     )
     SELECT g.served_by = 'gray' AS gray, count(*), count(*) FILTER (WHERE wrong)
@@ -71,26 +76,26 @@ class Judged:
 
 
 def judged(since: datetime, scope: Scope | None, content_class: str) -> Judged:
-    """Since then: by background checks if those are enough, else by people too."""
-    checks = _judged(since, scope, content_class, CHECKS)
+    """Since then: by background checks if those are enough, else by people too. At most MOST answers, as many
+    as that come from anywhere in this time."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HOW_MANY, [since])
+        every = max(1, cursor.fetchone()[0] // MOST)
+    wanted = {
+        "since": since,
+        "every": every,
+        "scope": scope.pk if scope else None,
+        "class": content_class,
+    }
+    checks = _judged(wanted, CHECKS)
     if sum(n for n, _wrong in checks.values()) >= ENOUGH:
         return Judged(checks, True)
-    return Judged(_judged(since, scope, content_class, (*CHECKS, *PEOPLE)), False)
+    return Judged(_judged(wanted, (*CHECKS, *PEOPLE)), False)
 
 
-def _judged(
-    since: datetime, scope: Scope | None, content_class: str, by: Sequence[str]
-) -> dict[bool, tuple[int, int]]:
+def _judged(wanted: Mapping[str, object], by: Sequence[str]) -> dict[bool, tuple[int, int]]:
     with connection.cursor() as cursor:
-        cursor.execute(
-            _COUNTED,
-            {
-                "since": since,
-                "scope": scope.pk if scope else None,
-                "class": content_class,
-                "by": list(by),
-            },
-        )
+        cursor.execute(_COUNTED, {**wanted, "by": list(by)})
         return {gray: (judged, wrong) for gray, judged, wrong in cursor.fetchall()}
 
 

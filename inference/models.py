@@ -110,7 +110,8 @@ class Generation(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="generations")
+    # Its index is the one that has the times too.
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="generations", db_index=False)
     scope = models.ForeignKey(
         Scope, on_delete=models.PROTECT, null=True, blank=True, related_name="generations"
     )
@@ -174,7 +175,8 @@ class Generation(models.Model):
                 fields=["heartbeat_at"],
                 condition=Q(status__in=["pending", "running"]),
                 name="generation_open",
-            )
+            ),
+            models.Index(fields=["session", "created_at"], name="generation_of_session"),
         ]
 
     def __str__(self) -> str:

@@ -278,6 +278,17 @@ def test_background_checks_are_believed_before_people_once_they_are_enough(week:
     assert (enough.checked, enough.verdicts, enough.share) == (True, reliability.ENOUGH, 0.0)
 
 
+def test_of_many_verdicts_a_sample_is_looked_at(week: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
+    for at in range(60):
+        judge(week, "exact", Verdict.DISAGREE if at % 3 == 0 else Verdict.AGREE, "gray")
+    every = figures.overview(DAY, None, "").false_hits
+    assert every.verdicts == 60
+    monkeypatch.setattr(reliability, "MOST", 20)
+    some = figures.overview(DAY, None, "").false_hits
+    assert 5 <= some.verdicts <= 40 and some.low < 1 / 3 < some.high
+    assert some == figures.overview(DAY, None, "").false_hits  # always the same ones
+
+
 def test_kinds_that_are_judged_more_often_do_not_count_for_more() -> None:
     found = reliability.estimate([Stratum(hits=100, judged=100, wrong=50), Stratum(900, 9, 0)])
     assert found.share == pytest.approx(0.05)
