@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from inference.cache import coalesce
+from inference.cache.engine_judge import Fitting
 from inference.engines.base import Finished, Request, Sampling
 
 from . import claims, prompting, scopes, sources, stream, trail, workers
@@ -26,7 +27,8 @@ _FOLLOWERS_SECONDS = 0.1
 class Run:
     """What one run of the engine came to. `lost`: the generation was taken away, nothing may come of it;
     `given_up`: this worker is going, another one must do it; `stopped_at`: the seq up to which the person
-    who stopped it had read; `in_scope`: the answer is one of the generation's scope, and may be kept."""
+    who stopped it had read; `in_scope`: the answer is one of the generation's scope, and may be kept; `told`:
+    it is a stored one."""
 
     writer: stream.Writer
     finished: Finished | None = None
@@ -34,6 +36,7 @@ class Run:
     lost: bool = False
     given_up: bool = False
     in_scope: bool = True
+    told: Fitting | None = None
     first_token_at: datetime | None = None
     followers: set[UUID] = field(default_factory=set)
 
@@ -65,6 +68,17 @@ def run_engine(generation: Generation) -> Run:
         _write(generation, run, request)
     run.stopped_at = stream.stop_requested(generation.pk)
     run.in_scope = prompt.in_scope and scopes.is_answered_by(generation.scope, engine().identity())
+    return run
+
+
+def tell(generation: Generation, fitting: Fitting) -> Run:
+    """Instead of a run of the engine: a stored answer, for everyone who reads it."""
+    run = Run(stream.Writer(generation.pk), told=fitting, followers=coalesce.followers(generation.pk))
+    run.first_token_at = timezone.now()
+    generation.first_token_ms = claims.milliseconds_since(generation)
+    run.writer.append(stream.pieces(fitting.found.answer), run.followers)
+    run.finished = Finished("stop", 0, 0, 0, prompt_cut=False, history_cut=False, output_token_ids=())
+    run.stopped_at = stream.stop_requested(generation.pk)
     return run
 
 

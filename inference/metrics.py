@@ -30,6 +30,7 @@ TOKENS = Counter("reprise_tokens", "Tokens of the engines: read anew, not read a
 STAGE_ERRORS = Counter("reprise_stage_errors", "Stages that failed and were skipped.", ["stage"])
 EVICTED = Counter("reprise_evicted", "Entries that made room, by why they did.", ["cause"])
 INVALIDATIONS = Counter("reprise_invalidations", "What was taken back, by what took it back.", ["cause"])
+JUDGED = Counter("reprise_judged", "What a strong engine was asked for, and what it said.", ["use", "said"])
 INVALIDATED = Counter("reprise_invalidated_entries", "Entries that this touched.", ["cause"])
 OBSERVATIONS = Counter("reprise_observations", "Verdicts on stored answers.", ["source", "verdict"])
 FIRST_TOKEN = Histogram(
@@ -43,7 +44,7 @@ COMPUTED, REUSED, WRITTEN = "prompt_computed", "prompt_reused", "answer"
 _STAGES = (
     *("signals", "exact", "fuzzy", "semantic", "embedding", "verifier", "books", "decision", "coalesce"),
     *("dispatch", "affinity", "stream", "database", "queue", "engine", "answer", "generate", "write_back"),
-    *("summary", "announcement", "farewell"),
+    *("summary", "announcement", "farewell", "judge"),
 )
 
 

@@ -110,7 +110,7 @@ class Generation(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    # Its index is the one that has the times too.
+    # Its index, like that of the wording, has the times too.
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="generations", db_index=False)
     scope = models.ForeignKey(
         Scope, on_delete=models.PROTECT, null=True, blank=True, related_name="generations"
@@ -145,7 +145,12 @@ class Generation(models.Model):
         Entry, on_delete=models.SET_NULL, null=True, blank=True, related_name="generations"
     )
     wording = models.ForeignKey(
-        Wording, on_delete=models.SET_NULL, null=True, blank=True, related_name="generations"
+        Wording,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="generations",
+        db_index=False,
     )
     leader = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="followers"
@@ -177,6 +182,7 @@ class Generation(models.Model):
                 name="generation_open",
             ),
             models.Index(fields=["session", "created_at"], name="generation_of_session"),
+            models.Index(fields=["wording", "created_at"], name="generation_of_wording"),
         ]
 
     def __str__(self) -> str:

@@ -14,14 +14,18 @@ from inference.cache import (
     books,
     coalesce,
     decision,
+    engine_judge,
     gray,
     invalidation,
     learning,
+    lifecycle,
     probe,
     refresh,
     reuse,
 )
 from inference.cache.decision import Decided
+from inference.cache.engine_judge import Fitting
+from inference.cache.lifecycle import Served
 from inference.cache.lookup import Found
 from inference.cache.probe import Probe
 from inference.engines.base import EngineFailed, EngineUnavailable
@@ -84,8 +88,7 @@ def generate(generation_id: str) -> None:
         return
     generation.served_by = ServedBy.MODEL
     try:
-        run = compute.run_engine(generation)
-        _conclude(generation, run)
+        _conclude(generation, _tell_near(generation) or compute.run_engine(generation))
     except EngineUnavailable as error:
         log.warning("engine_unavailable", generation=generation_id, error=str(error))
         _fail(generation, "engine_unavailable")
@@ -217,7 +220,7 @@ _SERVED_BY = {"exact": ServedBy.EXACT, "fuzzy": ServedBy.FUZZY, "semantic": Serv
 
 def _serve(generation: Generation, question: _Question, decided: Decided, found: Found) -> None:
     """Stream a stored answer as if it were written now; the books are kept afterwards."""
-    pieces = _pieces(found.answer)
+    pieces = stream.pieces(found.answer)
     stream.deliver(generation.pk, pieces)
     generation.first_token_ms = claims.milliseconds_since(generation)
     gray = decided.outcome == Outcome.GRAY
@@ -274,11 +277,6 @@ def _hear(generation: Generation, question: Probe) -> None:
         metrics.STAGE_ERRORS.labels(stage="behaviour").inc()
 
 
-def _pieces(text: str, size: int = 48) -> list[str]:
-    """A stored answer in deltas of a few words."""
-    return [text[at : at + size] for at in range(0, len(text), size)]
-
-
 def _to_engine(generation: Generation, cacheability: Cacheability) -> None:
     """Queue for the engine, or follow who computes the same, or say that nobody can."""
     if not _engine_answers(generation):
@@ -304,6 +302,37 @@ def _engine_answers(generation: Generation) -> bool:
     return True
 
 
+# --- what the engine itself says fits ---------------------------------------------------------------
+
+
+def _tell_near(generation: Generation) -> compute.Run | None:
+    """Instead of a run: a stored answer that was near, where a strong engine says that it fits."""
+    if generation.reuse == Reuse.REWRITE:
+        return None
+    near = learning.near_of(generation)
+    fitting = engine_judge.fitting(generation, near, lambda: stream.stop_requested(generation.pk) is not None)
+    if fitting is None:
+        return None
+    generation.served_by, generation.reuse = ServedBy.GRAY, Reuse.ANSWER
+    generation.wording_id, generation.entry_id = fitting.found.wording, fitting.found.entry
+    return compute.tell(generation, fitting)
+
+
+def _keep_books_of_judged(generation: Generation, fitting: Fitting) -> None:
+    """What was decided when it was looked up is decided otherwise now; the pairing is as doubtful as any."""
+    cacheability = reuse.judge(generation.question["turns"])
+    try:
+        decision.overrule(generation, fitting.found, f"the engine says that it fits ({fitting.chance:.2f})")
+        lifecycle.count([Served.now(fitting.found.wording, fitting.found.entry, cacheability.ttl)])
+        question = _read(generation, generation.scope) if generation.scope else None
+        if question is not None:
+            pairing = learning.note(question, generation, fitting.found, cacheability.shareable)
+            gray.watch(generation, pairing, fitting.found)
+    except DatabaseError as error:
+        log.warning("books_of_judged_failed", generation=str(generation.pk), error=str(error).strip())
+        metrics.STAGE_ERRORS.labels(stage="books").inc()
+
+
 # --- ending -----------------------------------------------------------------------------------------
 
 
@@ -327,7 +356,9 @@ def _conclude(generation: Generation, run: compute.Run) -> None:
         _stop(generation, run.stopped_at, writer)
         return
     if claims.finish(generation, Status.COMPLETE):
-        if finished.reason == "stop" and not finished.prompt_cut and run.in_scope:
+        if run.told is not None:
+            _keep_books_of_judged(generation, run.told)
+        elif finished.reason == "stop" and not finished.prompt_cut and run.in_scope:
             _write_back(generation)
         followers = claims.finish_followers(generation, run.first_token_at or generation.created_at)
         writer.done(Ending.of(generation), set(followers))

@@ -190,6 +190,11 @@ def tell(generation: UUID, invalidated: Invalidated) -> None:
         metrics.STAGE_ERRORS.labels(stage="stream").inc()
 
 
+def pieces(text: str, size: int = 48) -> list[str]:
+    """A stored answer in deltas of a few words."""
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
 def deliver(generation: UUID, pieces: list[str]) -> None:
     """Write an answer that is there as a whole, to a stream that nobody has written an answer to yet."""
     try:

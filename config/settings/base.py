@@ -265,6 +265,10 @@ OBSERVE_EVERY_SECONDS = 5  # those that had to wait
 # so many verdicts prove or refute anything.
 AGREEMENT_TARGETS: dict[str, float] = env.json("AGREEMENT_TARGETS", default={})
 OBSERVATIONS_LEAST = env.int("OBSERVATIONS_LEAST", default=2)
+# Is the engine asked for yes or no where it is open whether two answers say the same, or whether one that was
+# near fits? auto: if it declares itself strong. How sure it must be of either.
+JUDGE = env.str("JUDGE", default="auto")  # auto, on, off
+JUDGE_SURE = env.float("JUDGE_SURE", default=0.95)
 # By content class: serve, withhold or rewrite what is not proved yet; see inference.cache.reuse.
 SUSPECTS: dict[str, str] = env.json("SUSPECTS", default={})
 # Entries that many ask for are asked anew in the background before they die.

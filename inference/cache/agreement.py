@@ -130,14 +130,10 @@ def open_to_proof(asked: Comparison, written_out: bool) -> bool:
 
 def judge(stored: Answer, fresh: Answer, asked: Asked) -> Agreement:
     """Compare a stored answer with a fresh one, given how their questions compare. Symmetric."""
-    a, b = normalise(stored.text), normalise(fresh.text)
-    if not a or not b:
-        return _unclear("one of them is empty")
+    if nothing := _incomparable(stored.text, fresh.text):
+        return _unclear(nothing)
     compared = asked.comparison
-    refusals = [bool(_REFUSAL.search(text)) for text in (stored.text, fresh.text)]
-    if any(refusals):
-        return _unclear("both are refusals" if all(refusals) else "one of them is a refusal")
-    if a == b:
+    if normalise(stored.text) == normalise(fresh.text):
         same = Agreement(Verdict.AGREE, ("the same words",), 1.0)
         return _if_asked(asked, same, _PASS_FOR_ONE_THEN)
     doubts, alike = _doubts(stored.text, fresh.text, compared), _likeness(stored, fresh)
@@ -154,6 +150,21 @@ def judge(stored: Answer, fresh: Answer, asked: Asked) -> Agreement:
     if known["near"] >= _NEARLY_THE_SAME:
         return _if_asked(asked, weighed, _PASS_FOR_ONE_THEN)
     return _if_asked(asked, weighed, 0.0 if known["shared"] >= _SPECIFIC else _PASS_FOR_ONE)
+
+
+def comparable(stored: str, fresh: str) -> bool:
+    """Do both say something?"""
+    return not _incomparable(stored, fresh)
+
+
+def _incomparable(stored: str, fresh: str) -> str:
+    """Why two texts can't be compared as answers; "" where they can."""
+    if not normalise(stored) or not normalise(fresh):
+        return "one of them is empty"
+    refusals = [bool(_REFUSAL.search(text)) for text in (stored, fresh)]
+    if any(refusals):
+        return "both are refusals" if all(refusals) else "one of them is a refusal"
+    return ""
 
 
 def _if_asked(asked: Asked, agreement: Agreement, needed: float) -> Agreement:

@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from inference import metrics
-from inference.models import Generation, Outcome
+from inference.models import Decision, Generation, Outcome
 from inference.understanding import keys
 from inference.understanding.fingerprint import Comparison, compare, confusable
 from inference.understanding.language import language, same_language
@@ -530,3 +530,12 @@ def record(generation: Generation, decided: Decided, milliseconds: float) -> Non
     except DatabaseError as error:
         log.warning("decision_not_recorded", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="decision").inc()
+
+
+def overrule(generation: Generation, found: Found, reason: str) -> None:
+    """What was only near when it was looked up is served after all, as doubtful. Raises DatabaseError."""
+    near = Decision.objects.filter(generation=generation, outcome=Outcome.NEAR).order_by("-id").first()
+    if near is not None:
+        near.outcome, near.reason = Outcome.GRAY, f"{near.reason}; {reason}"
+        near.wording_id, near.entry_id = found.wording, found.entry
+        near.save(update_fields=["outcome", "reason", "wording", "entry"])

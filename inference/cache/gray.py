@@ -26,7 +26,7 @@ from inference.history import born_wordings
 from inference.models import OVER, Check, Entry, Generation, Session, State, Wording
 from inference.redis import client
 
-from . import agreement, lifecycle, provenance
+from . import agreement, engine_judge, lifecycle, provenance
 from .agreement import Agreement, Answer
 from .learning import answer_of, asked, stored_answer
 from .lookup import Found
@@ -219,8 +219,7 @@ def _conclude(check: Check, fresh: _Fresh) -> Agreement | None:
     pairing = Wording.objects.select_related("entry").filter(pk=check.wording_id).first()
     judged = None
     if fresh.usable and fresh.text.strip() and pairing is not None:
-        answer = answer_of(fresh.text)
-        judged = compare(pairing, answer)
+        judged = _judge(check, pairing, fresh.text)
     with versions.held():
         mine = Check.objects.filter(pk=check.pk, claimed_by=check.claimed_by)
         gone = not mine.delete()[0]
@@ -235,6 +234,12 @@ def _conclude(check: Check, fresh: _Fresh) -> Agreement | None:
             fresh=fresh.text,
         )
     return judged
+
+
+def _judge(check: Check, pairing: Wording, fresh: str) -> Agreement:
+    compared = compare(pairing, answer_of(fresh))
+    turns, answers = check.generation.question["turns"], (pairing.entry.answer, fresh)
+    return engine_judge.settle(compared, turns, answers, _Interruption())
 
 
 def compare(pairing: Wording, fresh: Answer) -> Agreement:

@@ -1,6 +1,6 @@
 """What a fresh answer teaches: whether one of the stored answers that were near would have done."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
@@ -24,7 +24,7 @@ from inference.understanding.cacheability import Cacheability, is_personal
 from inference.understanding.comparison import overlap_of
 from inference.understanding.normalise import normalise
 
-from . import agreement, lifecycle
+from . import agreement, engine_judge, lifecycle
 from .agreement import Agreement, Answer, Asked
 from .lookup import Found
 from .prints import Prints, compare_prints
@@ -100,7 +100,11 @@ def prove(
         return None
     agreements = [one.agreement for one in compared]
     best = agreement.best(agreements)
-    chosen = compared[agreement.likest(agreements) if best is None else best]
+    if best is None:
+        likest = agreement.likest(agreements)
+        compared[likest] = _settled(compared[likest], probe, fresh)
+        best = likest if compared[likest].agreement.verdict == Verdict.AGREE else None
+    chosen = compared[likest if best is None else best]
     verdict = chosen.agreement.verdict
     wording = lifecycle.learn(
         probe,
@@ -115,6 +119,12 @@ def prove(
     lifecycle.observe(generation.pk, Witness.NEAR, verdict, wording, reasons=chosen.agreement.reasons)
     wording.refresh_from_db(fields=["state"])
     return wording if wording.state == State.ACTIVE and best is not None else None
+
+
+def _settled(near: _Near, probe: Probe, fresh: Answer) -> _Near:
+    """The same, once a strong engine was asked where nothing else decides."""
+    answers = near.wording.entry.answer, fresh.text
+    return replace(near, agreement=engine_judge.settle(near.agreement, probe.turns, answers))
 
 
 # What was asked longer ago is seldom mistaken for what is asked now.

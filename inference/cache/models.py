@@ -387,7 +387,7 @@ class Decision(models.Model):
     layer = models.CharField(max_length=20)
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
     wording = models.ForeignKey(
-        Wording, on_delete=models.SET_NULL, null=True, blank=True, related_name="decisions"
+        Wording, on_delete=models.SET_NULL, null=True, blank=True, related_name="decisions", db_index=False
     )
     entry = models.ForeignKey(
         Entry, on_delete=models.SET_NULL, null=True, blank=True, related_name="decisions"
@@ -427,7 +427,8 @@ class Decision(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["shadow", "-id"], condition=Q(shadow__isnull=False), name="decision_shadowed"
-            )
+            ),
+            models.Index(fields=["wording", "-id"], name="decision_of_wording"),
         ]
 
     def __str__(self) -> str:

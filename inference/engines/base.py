@@ -79,7 +79,8 @@ class Request:
     """One question to an engine. `turns`: system prompt first (if any), the user's question last.
     `cancelled` is asked before every chunk of the prompt and every token, from the thread that reads the
     stream; what it raises ends the stream. `cache_salt` keeps computed state of different scopes apart.
-    `session` ("" for none) says which conversation will come back for it."""
+    `session` ("" for none) says which conversation will come back for it. Of `choices` is wanted how likely
+    each is to begin the answer; their first tokens should differ."""
 
     id: str
     turns: Turns
@@ -87,6 +88,7 @@ class Request:
     cancelled: Callable[[], bool] = _never
     cache_salt: str = ""
     session: str = ""
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,9 @@ class Finished:
     `prompt_tokens` counts the prompt as the model saw it, `cached_tokens` how many of those were not
     computed again. `output_token_ids` is every token the model gave, an end-of-turn token included;
     `completion_tokens` is their number. `prompt_cut`: the question itself lost its middle, so this answer
-    must not be stored. `history_cut`: the oldest turns were left out."""
+    must not be stored. `history_cut`: the oldest turns were left out. `chances`: for each of the request's
+    choices, how likely the model found it to begin the answer, from 0 to 1; empty if it was not asked, or
+    can't tell."""
 
     reason: Reason
     prompt_tokens: int
@@ -114,6 +118,11 @@ class Finished:
     prompt_cut: bool
     history_cut: bool
     output_token_ids: tuple[int, ...]
+    chances: tuple[float, ...] = ()
+
+
+# A model of fewer parameters says yes to most of what it is asked.
+STRONG_PARAMETERS = 3_000_000_000
 
 
 class Engine(Protocol):
@@ -122,6 +131,12 @@ class Engine(Protocol):
     @property
     def window(self) -> int:
         """Tokens of prompt and answer together."""
+        ...
+
+    @property
+    def strong(self) -> bool:
+        """Does it declare itself able to judge whether one answer may stand for another? By its
+        parameters, where those are known: STRONG_PARAMETERS or more."""
         ...
 
     def identity(self) -> Identity: ...

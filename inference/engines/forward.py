@@ -277,6 +277,13 @@ class Model:
         x += layer.down(F.silu(gate).mul_(up))
 
 
+@torch.inference_mode()
+def chances(logits: torch.Tensor, tokens: Sequence[int]) -> tuple[float, ...]:
+    """How likely each of `tokens` is to be the next one, by `logits`, (vocabulary,)."""
+    odds = torch.softmax(logits.float(), dim=-1)
+    return tuple(odds[list(tokens)].tolist())
+
+
 class Picker:
     """Picks next tokens the way one request wants them; equal seeds pick equally on equal logits."""
 

@@ -30,6 +30,8 @@ from inference.understanding.turns import Turns
 
 # Of a server that doesn't say: what the smallest models still in use have.
 DEFAULT_WINDOW = 8192
+# Of so many tokens the API tells at most how likely they were.
+LIKELIEST = 20
 # What the API takes; more are looked for here.
 MOST_STOP_STRINGS = 4
 
@@ -86,6 +88,11 @@ class OpenAIEngine:
         if self._window is None:
             self._window = self._loop.call(self._ask_window()) or DEFAULT_WINDOW
         return self._window
+
+    @property
+    def strong(self) -> bool:
+        """Nobody says how large the model is."""
+        return False
 
     def identity(self) -> Identity:
         return identity(self._url, self._model)
@@ -165,6 +172,8 @@ class OpenAIEngine:
             self._max_tokens_name: self._room(run),
             "temperature": sampling.temperature,
         }
+        if run.request.choices:
+            body |= {"logprobs": True, "top_logprobs": LIKELIEST}
         return body | _optional(sampling)
 
     def _room(self, run: "_Run") -> int:
@@ -209,10 +218,13 @@ class _Run:
     usage: Json | None = None
     reason: Reason | None = None
     written: list[str] = field(default_factory=list)
+    chances: tuple[float, ...] = ()
 
     def note(self, event: Json) -> None:
         """Remembers what an event says besides text. Raises EngineFailed for an answer that isn't one."""
         self.usage = event.get("usage") or self.usage
+        if self.request.choices and not self.chances:
+            self.chances = _chances(self.request.choices, _choice(event))
         why = _choice(event).get("finish_reason")
         if why in ("stop", "length"):
             self.reason = why
@@ -235,6 +247,7 @@ class _Run:
             prompt_cut=self.fitted.prompt_cut,
             history_cut=self.fitted.history_cut,
             output_token_ids=(),
+            chances=self.chances,
         )
 
 
@@ -282,6 +295,18 @@ def _choice(event: Json) -> Json:
     """The one answer asked for; the event with the usage has none."""
     choices = event.get("choices") or [{}]
     return choices[0] if isinstance(choices[0], dict) else {}
+
+
+def _chances(choices: tuple[str, ...], choice: Json) -> tuple[float, ...]:
+    """Of each word: of the tokens that it begins with. Empty where the server doesn't tell."""
+    content = (choice.get("logprobs") or {}).get("content") or []
+    told = content[0].get("top_logprobs") if content else None
+    if not told:
+        return ()
+    known = [(str(one["token"]), math.exp(one["logprob"])) for one in told]
+    return tuple(
+        sum(chance for token, chance in known if token and word.startswith(token)) for word in choices
+    )
 
 
 def _text(event: Json) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from inference.engines import weights
 from inference.engines.base import (
+    STRONG_PARAMETERS,
     Delta,
     EngineFailed,
     EngineUnavailable,
@@ -21,7 +22,7 @@ from inference.engines.base import (
     Reason,
     Request,
 )
-from inference.engines.batching import Batch, Job
+from inference.engines.batching import Batch, Job, Pick
 from inference.engines.detokenise import TextStream
 from inference.engines.prompt import Fitted, PromptTooLong, answer_room, fit
 from inference.engines.tokenizer import ChatTokenizer
@@ -100,6 +101,7 @@ class TorchEngine:
         batch: int = 8,
     ) -> None:
         self._identity = weights.read_identity(model_dir, dtype)
+        self._strong = weights.count_parameters(Path(model_dir)) >= STRONG_PARAMETERS
         # Here, because they load torch.
         from inference.engines import forward
         from inference.kv.budget import Budget
@@ -167,6 +169,11 @@ class TorchEngine:
     def window(self) -> int:
         """Tokens of prompt and answer together."""
         return self._window
+
+    @property
+    def strong(self) -> bool:
+        """See Engine.strong."""
+        return self._strong
 
     def identity(self) -> Identity:
         return self._identity
@@ -289,9 +296,9 @@ class TorchEngine:
         limit = min(sampling.max_tokens, self._window - len(run.prompt))
         tokens = self._in_blocks(len(run.prompt) + limit)
         with self._buffer(run, tokens) as buffer, self._reused(run, buffer):
-            picker = self._forward.Picker(sampling)
+            pick = self._weighing(run, self._forward.Picker(sampling).pick)
             settle = self._recalls.settle(run.name, request.cache_salt, buffer, tokens)
-            job = Job(run.prompt, buffer, picker.pick, limit, self._tokenizer.end_ids, settle)
+            job = Job(run.prompt, buffer, pick, limit, self._tokenizer.end_ids, settle)
             try:
                 if not request.cancelled():
                     self._batch.submit(job)
@@ -299,6 +306,19 @@ class TorchEngine:
             finally:
                 run.in_a_pass = self._batch.close(job)
                 self._recalls.ended(run.name, buffer)
+
+    def _weighing(self, run: "_Run", pick: Pick) -> Pick:
+        """The same, which also notes how likely the first token was to be each of the request's choices."""
+        if not run.request.choices:
+            return pick
+        firsts = [self._tokenizer.encode_plain(word)[0] for word in run.request.choices]
+
+        def weigh(logits: "torch.Tensor") -> int:
+            if not run.chances:
+                run.chances = self._forward.chances(logits, firsts)
+            return pick(logits)
+
+        return weigh
 
     def _read(self, run: "_Run", job: Job, buffer: "Buffer") -> Iterator[int]:
         while True:
@@ -406,6 +426,7 @@ class _Run:
     output: list[int] = field(default_factory=list)
     text: str = ""
     reason: Reason = "cancelled"  # until it ends in another way
+    chances: tuple[float, ...] = ()
 
     def finished(self) -> Finished:
         return Finished(
@@ -416,4 +437,5 @@ class _Run:
             prompt_cut=self.fitted.prompt_cut,
             history_cut=self.fitted.history_cut,
             output_token_ids=tuple(self.output),
+            chances=self.chances,
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from inference.engines import weights
 from inference.engines.base import (
+    STRONG_PARAMETERS,
     Delta,
     EngineFailed,
     EngineUnavailable,
@@ -45,6 +46,9 @@ _PLAIN_SALT = re.compile(r"[A-Za-z0-9_-]{1,128}")
 RESET_SECONDS = 10.0
 RESET_EVERY = 0.1
 
+# How many of the likeliest tokens a server tells of by default.
+LIKELIEST = 20
+
 CACHE_CONFIG = "vllm:cache_config_info"
 CACHE_USAGE = "vllm:kv_cache_usage_perc"
 # Our names for what vLLM counts.
@@ -67,15 +71,19 @@ class Job:
     sampling: Sampling
     end_ids: frozenset[int]
     salt: str
+    likeliest: int = 0
+    """So many of the likeliest first tokens are to be told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What came of one step or several. `cached_tokens`: None where not known (yet)."""
+    """What came of one step or several. `cached_tokens`: None where not known (yet). `chances`: of the
+    likeliest tokens in the first one's place, by their ids, where they were asked for."""
 
     token_ids: tuple[int, ...] = ()
     finish: FinishReason | None = None
     cached_tokens: int | None = None
+    chances: Mapping[int, float] | None = None
 
 
 class Backend(Protocol):
@@ -122,6 +130,7 @@ class VllmEngine:
         silence: float = 60.0,
     ) -> None:
         self._identity = weights.read_identity(model_dir, dtype)
+        self._strong = weights.count_parameters(Path(model_dir)) >= STRONG_PARAMETERS
         self._tokenizer = ChatTokenizer(Path(model_dir))
         self._bytes_per_token = Shape.of_model(Path(model_dir), dtype).bytes_per_token
         self._cap = window
@@ -158,6 +167,11 @@ class VllmEngine:
         """Tokens of prompt and answer together. Raises EngineUnavailable when no server answers."""
         offered = self._loop.call(self._backend.window())
         return min(self._cap or offered, offered)
+
+    @property
+    def strong(self) -> bool:
+        """See Engine.strong."""
+        return self._strong
 
     def identity(self) -> Identity:
         return self._identity
@@ -222,6 +236,7 @@ class VllmEngine:
             sampling=sampling,
             end_ids=self._tokenizer.end_ids,
             salt=safe_salt(run.request.cache_salt),
+            likeliest=LIKELIEST if run.request.choices else 0,
         )
         with self._counted(), closing(self._tokens(run, job)) as tokens:
             for token in tokens:
@@ -246,12 +261,18 @@ class VllmEngine:
             for step in reader:
                 if step.cached_tokens is not None:
                     run.cached_tokens = step.cached_tokens
+                if step.chances and not run.chances:
+                    run.chances = self._chances(run.request.choices, step.chances)
                 yield from step.token_ids
                 run.reason = step.finish or run.reason
         except Cancelled:
             run.reason = "cancelled"
         finally:
             reader.close()
+
+    def _chances(self, choices: tuple[str, ...], known: Mapping[int, float]) -> tuple[float, ...]:
+        """Of what isn't among the likeliest: none."""
+        return tuple(known.get(self._tokenizer.encode_plain(word)[0], 0.0) for word in choices)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -274,6 +295,7 @@ class _Run:
     output: list[int] = field(default_factory=list)
     cached_tokens: int = 0
     reason: Reason | None = None
+    chances: tuple[float, ...] = ()
 
     def finished(self) -> Finished:
         return Finished(
@@ -284,6 +306,7 @@ class _Run:
             prompt_cut=self.fitted.prompt_cut,
             history_cut=self.fitted.history_cut,
             output_token_ids=tuple(self.output),
+            chances=self.chances,
         )
 
 

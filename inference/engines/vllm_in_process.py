@@ -1,5 +1,6 @@
 """vLLM's AsyncLLM in this process: it runs the model in a child process, and we talk to it on our loop."""
 
+import math
 import multiprocessing
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -116,6 +117,7 @@ def _parameters(job: Job) -> Any:
         seed=sampling.seed,
         max_tokens=job.max_tokens,
         stop_token_ids=sorted(job.end_ids),
+        logprobs=job.likeliest or None,
         detokenize=False,  # ours: one detokeniser and one rule for stop strings on every engine
         output_kind=RequestOutputKind.DELTA,
     )
@@ -125,4 +127,10 @@ def _step(output: Any) -> Step:
     (answer,) = output.outputs
     if answer.finish_reason not in (None, "stop", "length"):
         raise EngineFailed(f"vLLM ended the answer for another reason: {answer.finish_reason}")
-    return Step(tuple(answer.token_ids), answer.finish_reason, output.num_cached_tokens)
+    return Step(tuple(answer.token_ids), answer.finish_reason, output.num_cached_tokens, _chances(answer))
+
+
+def _chances(answer: Any) -> dict[int, float] | None:
+    if not answer.logprobs:
+        return None
+    return {token: math.exp(one.logprob) for token, one in answer.logprobs[0].items()}

@@ -1,5 +1,6 @@
 """A `vllm serve` somewhere else, spoken to in token ids."""
 
+import math
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -110,6 +111,8 @@ def _body(model: str, job: Job) -> Json:
         body["seed"] = sampling.seed
     if job.salt:
         body["cache_salt"] = job.salt
+    if job.likeliest:
+        body |= {"logprobs": job.likeliest, "return_tokens_as_token_ids": True}
     return body
 
 
@@ -127,4 +130,11 @@ def _step(event: Json) -> Step:
     if finish not in (None, "stop", "length"):
         raise EngineFailed(f"vLLM ended the answer for another reason: {finish}")
     details = (event.get("usage") or {}).get("prompt_tokens_details") or {}
-    return Step(tuple(choice.get("token_ids") or ()), finish, details.get("cached_tokens"))
+    return Step(tuple(choice.get("token_ids") or ()), finish, details.get("cached_tokens"), _chances(choice))
+
+
+def _chances(choice: Json) -> dict[int, float] | None:
+    told = (choice.get("logprobs") or {}).get("top_logprobs") or []
+    if not told or not told[0]:
+        return None
+    return {int(name.removeprefix("token_id:")): math.exp(value) for name, value in told[0].items()}

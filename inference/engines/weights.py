@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import importlib.util
 import json
+import math
 import os
 import shutil
 import sys
@@ -79,6 +80,14 @@ def read_identity(model_dir: Path | str, dtype: str) -> Identity:
         template=_joint_hash(record, (TEMPLATE,)),
         dtype=dtype,
     )
+
+
+def count_parameters(model_dir: Path) -> int:
+    """Of the model in `model_dir`, which must be ready; by its header, so no weight is read."""
+    from safetensors import safe_open
+
+    with safe_open(model_dir / WEIGHTS, framework="numpy") as tensors:
+        return sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118
 
 
 def prepare(model_dir: Path | str, progress: Progress = print) -> bool:

@@ -83,10 +83,12 @@ def ask(
     cancelled: Callable[[], bool] = lambda: False,
     scope: str = "",
     session: str = "",
+    choices: tuple[str, ...] = (),
     **sampling: Any,
 ) -> Reply:
     said = [user(turn) if isinstance(turn, str) else turn for turn in turns]
-    *deltas, finished = engine.stream(Request("r", said, Sampling(**sampling), cancelled, scope, session))
+    request = Request("r", said, Sampling(**sampling), cancelled, scope, session, choices)
+    *deltas, finished = engine.stream(request)
     assert isinstance(finished, Finished)
     assert all(isinstance(delta, Delta) for delta in deltas)
     texts: list[Delta] = [delta for delta in deltas if isinstance(delta, Delta)]

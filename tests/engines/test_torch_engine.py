@@ -46,6 +46,18 @@ def test_greedy_is_what_transformers_generates(
     assert reply.finished.completion_tokens == len(expected)
 
 
+def test_chances_are_what_transformers_gives(exact: TorchEngine, plain: Any) -> None:
+    turns = CONVERSATIONS["several turns"]
+    words = ("Luna", "Your", "No")
+    found = ask(exact, *turns, max_tokens=1, choices=words).finished.chances
+    ids = exact._tokenizer.encode(turns)
+    with torch.inference_mode():
+        odds = plain(torch.tensor([ids])).logits[0, -1].softmax(-1)
+    expected = [float(odds[exact._tokenizer.encode_plain(word)[0]]) for word in words]
+    assert found == pytest.approx(expected, rel=1e-3)
+    assert 0 < sum(found) <= 1
+
+
 @pytest.mark.parametrize("chunk", [7, 64])
 def test_a_prompt_in_chunks_is_the_prompt_at_once(exact: TorchEngine, plain: Any, chunk: int) -> None:
     ids = exact._tokenizer.encode(CONVERSATIONS["several turns"])

@@ -79,7 +79,7 @@ Said = Turn | str
 def request(*said: Said, **more: Any) -> Request:
     """A question, the last of `said`; strings are the user's. `more`: sampling, and what a Request has."""
     turns: list[Turn] = [{"role": "user", "content": one} if isinstance(one, str) else one for one in said]
-    own = {name: more.pop(name) for name in ("cancelled", "cache_salt", "session") if name in more}
+    own = {name: more.pop(name) for name in ("cancelled", "cache_salt", "session", "choices") if name in more}
     return Request("a request", turns, Sampling(**more), **own)
 
 

@@ -47,6 +47,17 @@ def test_token_ids_are_the_answers(it: Contender) -> None:
     assert len(written) == len(shown) + 1, "the end-of-turn token is the model's too, and no text"
 
 
+def test_how_likely_words_are_to_begin_the_answer(it: Contender) -> None:
+    first = ask(it, FRANCE).text.split()[0]
+    words = ("Xylophone", first, "Berlin")
+    for limit in (1, 12):
+        reply = ask(it, FRANCE, max_tokens=limit, choices=words)
+        other, likely, another = reply.finished.chances
+        assert 0.1 < likely <= 1 and max(other, another) < likely / 3
+        assert reply.finished.completion_tokens <= limit
+    assert ask(it, FRANCE).finished.chances == ()
+
+
 def test_an_answer_comes_as_it_is_written(it: Contender) -> None:
     began = time.monotonic()
     times = [time.monotonic() - began for _ in it.engine.stream(request(COUNT, max_tokens=40))]
