@@ -5,12 +5,12 @@ by the fresh answer that was written instead. The fresh answer is compared with 
 of the likest one: if it agrees, that entry was right and no other; if not, none was.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import QuerySet
 
 from inference.models import Decision, Observation, Outcome, Verdict
@@ -113,19 +113,29 @@ def _pairing(row: Lookup, compared: dict[UUID, _Pairing]) -> _Pairing | None:
     return row.pairing, row.pairing_entry
 
 
+# Later doubts count beside an operator's word, earlier ones don't.
+_VERDICTS = """
+    WITH said AS (
+        SELECT wording_id, verdict, updated_at,
+            max(updated_at) FILTER (WHERE source = %(operator)s) OVER (PARTITION BY wording_id) AS settled
+        FROM inference_observation
+        WHERE wording_id = ANY(%(wordings)s) AND verdict <> %(unclear)s AND source <> ALL(%(hints)s)
+    )
+    SELECT wording_id, bool_and(verdict = %(agree)s) FROM said
+    WHERE settled IS NULL OR updated_at >= settled GROUP BY wording_id
+"""
+
+
 def _verdicts(wordings: Iterable[UUID]) -> dict[UUID, bool]:
     """What all observations of a pairing come to, hints aside: an operator's last word, or else one
-    disagreement."""
-    said = defaultdict[UUID, list[tuple[str, str]]](list)
-    rows = Observation.objects.filter(wording__in=set(wordings)).exclude(verdict=Verdict.UNCLEAR)
-    rows = rows.exclude(source__in=HINTS)
-    for wording, source, verdict in rows.order_by("updated_at").values_list("wording", "source", "verdict"):
-        said[wording].append((source, verdict))
-    return {wording: _verdict(each) for wording, each in said.items()}
-
-
-def _verdict(said: Sequence[tuple[str, str]]) -> bool:
-    """Later doubts count beside an operator's word, earlier ones don't."""
-    settled = [at for at, (source, _verdict) in enumerate(said) if source == _OPERATOR]
-    since = said[settled[-1] :] if settled else said
-    return all(verdict == Verdict.AGREE for _source, verdict in since)
+    disagreement. Added up by Postgres: a pairing that many are served has thousands."""
+    wanted = {
+        "wordings": list(set(wordings)),
+        "operator": _OPERATOR,
+        "unclear": str(Verdict.UNCLEAR),
+        "agree": str(Verdict.AGREE),
+        "hints": [str(hint) for hint in HINTS],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_VERDICTS, wanted)
+        return dict(cursor.fetchall())
