@@ -129,7 +129,7 @@ _VERDICTS = """
 def _verdicts(wordings: Iterable[UUID]) -> dict[UUID, bool]:
     """What all observations of a pairing come to, hints aside: an operator's last word, or else one
     disagreement. Added up by Postgres: a pairing that many are served has thousands."""
-    wanted = {
+    wanted: dict[str, Any] = {
         "wordings": list(set(wordings)),
         "operator": _OPERATOR,
         "unclear": str(Verdict.UNCLEAR),
