@@ -22,17 +22,19 @@ RUN = 1024
 class Archive:
     """Room for `capacity` tokens, which takes no memory until it is filled. With `exact` they are kept in
     `dtype`, otherwise in int8: keys by channel, values by token. A token lies at one place for each head, and
-    stays there; places of a cluster are side by side. Not thread-safe."""
+    stays there; places of a cluster are side by side. `keys` and `values` (kv_heads, capacity, head_dim) are
+    as they are kept; the steps of int8 are `key_steps` (kv_heads, 1, head_dim), None until there are any and
+    another tensor once they change, and `value_steps` (kv_heads, capacity, 1). Not thread-safe."""
 
     def __init__(
         self, kv_heads: int, head_dim: int, capacity: int, dtype: torch.dtype, exact: bool = False
     ) -> None:
         kept = dtype if exact else torch.int8
-        self.exact, self._dtype = exact, dtype
-        self._keys = zeros((kv_heads, capacity, head_dim), kept)
-        self._values = zeros((kv_heads, capacity, head_dim), kept)
-        self._value_steps = zeros((kv_heads, 0 if exact else capacity, 1), dtype)
-        self._key_steps: torch.Tensor | None = None
+        self.exact, self.dtype = exact, dtype
+        self.keys = zeros((kv_heads, capacity, head_dim), kept)
+        self.values = zeros((kv_heads, capacity, head_dim), kept)
+        self.value_steps = zeros((kv_heads, 0 if exact else capacity, 1), dtype)
+        self.key_steps: torch.Tensor | None = None
         self._positions = zeros((kv_heads, capacity), torch.int32)
         self.index = Index.empty(kv_heads, head_dim, dtype)
         self._offsets = torch.arange(0, kv_heads * capacity, capacity)[:, None]
@@ -46,9 +48,9 @@ class Archive:
     @property
     def host_bytes(self) -> int:
         """Bytes of what is archived: on a machine with a GPU it stays in the host's memory."""
-        kept = [self._keys, self._values, self._positions] + ([] if self.exact else [self._value_steps])
+        kept = [self.keys, self.values, self._positions] + ([] if self.exact else [self.value_steps])
         held = sum(one[:, : self.tokens].numel() * one.itemsize for one in kept)
-        return held + (0 if self._key_steps is None else self._key_steps.nbytes)
+        return held + (0 if self.key_steps is None else self.key_steps.nbytes)
 
     @property
     def positions(self) -> torch.Tensor:
@@ -78,22 +80,22 @@ class Archive:
 
     def _keep(self, places: slice, keys: torch.Tensor, values: torch.Tensor) -> None:
         if self.exact:
-            self._keys[:, places], self._values[:, places] = keys, values
+            self.keys[:, places], self.values[:, places] = keys, values
             return
-        self._key_steps = self._reaching(keys)
-        self._keys[:, places] = in_steps(keys, self._key_steps)
-        self._values[:, places], self._value_steps[:, places] = rounded(values, axis=2)
+        self.key_steps = self._reaching(keys)
+        self.keys[:, places] = in_steps(keys, self.key_steps)
+        self.values[:, places], self.value_steps[:, places] = rounded(values, axis=2)
 
     def _reaching(self, keys: torch.Tensor) -> torch.Tensor:
         """Steps that reach all of `keys` and what is held."""
         needed = turning_steps(keys)
-        steps = self._key_steps
+        steps = self.key_steps
         if steps is None:
             return (needed * REACH).to(keys.dtype)
         if bool((needed <= steps).all()):
             return steps
         wider = torch.where(needed > steps, needed * REACH, steps.float()).to(keys.dtype)
-        held = self._keys[:, : self.tokens]
+        held = self.keys[:, : self.tokens]
         held.copy_(in_steps(held.to(keys.dtype) * steps, wider))
         return wider
 
@@ -107,11 +109,11 @@ class Archive:
         """q·k of `queries` (kv_heads, heads for each, head_dim) and the keys at `places` (kv_heads, m), fp32.
         Keys in int8 are multiplied as they are, by queries in int8: of 1,696 of 3 heads, 40 us instead of
         90."""
-        kept = self._keys.flatten(0, 1).index_select(0, self.rows(places).view(-1))
+        kept = self.keys.flatten(0, 1).index_select(0, self.rows(places).view(-1))
         kept = kept.view(*places.shape, -1)
-        if self._key_steps is None:
+        if self.key_steps is None:
             return torch.bmm(queries, kept.transpose(1, 2)).float()
-        asked = queries * self._key_steps
+        asked = queries * self.key_steps
         most = torch.linalg.vector_norm(asked, float("inf"), -1, keepdim=True, dtype=torch.float32)
         asked = (asked * (127 / most.clamp_(min=LEAST_STEP))).round_().to(torch.int8)
         found = [torch._int_mm(one, keys.t()) for one, keys in zip(asked, kept, strict=True)]
@@ -120,12 +122,12 @@ class Archive:
     def take(self, rows: torch.Tensor, heads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The keys and the values (m, head_dim) of single tokens, by `rows` and the `heads` they are of, (m,)
         each."""
-        keys = self._keys.flatten(0, 1).index_select(0, rows)
-        values = self._values.flatten(0, 1).index_select(0, rows)
-        if self._key_steps is None:
+        keys = self.keys.flatten(0, 1).index_select(0, rows)
+        values = self.values.flatten(0, 1).index_select(0, rows)
+        if self.key_steps is None:
             return keys, values
-        key_steps = self._key_steps.flatten(0, 1).index_select(0, heads)
-        value_steps = self._value_steps.flatten(0, 1).index_select(0, rows)
+        key_steps = self.key_steps.flatten(0, 1).index_select(0, heads)
+        value_steps = self.value_steps.flatten(0, 1).index_select(0, rows)
         return keys * key_steps, values * value_steps
 
     def write(self, first: int, last: int, into: torch.Tensor) -> None:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -19,6 +20,9 @@ from inference.kv.buffers import Buffer, in_blocks
 from inference.kv.cold import Cold
 from inference.kv.memory import zeros
 from inference.kv.recall import PIECE, best, candidates
+
+if TYPE_CHECKING:
+    from inference.kv.recall_kernel import Recaller
 
 # Contexts up to 2,560 tokens get a cluster for 20 tokens, those from 10,240 on one for 80, as in the paper;
 # in between there are 128 clusters, so that centroids stay small beside what is recalled.
@@ -107,6 +111,7 @@ class _Layer:
         self.since = sinks
         self.staged: int | None = 0
         self._lying: torch.Tensor | None = None  # (kv_heads, recalled): the row of what lies in each slot
+        self._compiled = _compiled(archive, resident)
 
     @property
     def begun(self) -> bool:
@@ -168,13 +173,18 @@ class _Layer:
     def recall(self, queries: torch.Tensor, how: Recall, figures: Figures) -> int:
         """Brings what `queries` (kv_heads, heads for each, head_dim) ask for; how many tokens that are."""
         archive = self.archive
-        count = how.looks_at(archive.tokens, self.room)
-        places, order = candidates(queries, archive.index, count)
-        places = best(places, partial(archive.scores, queries), self.room)
-        figures.order = order
-        figures.recalled += places.numel()
-        figures.decompressed += self._bring(archive.rows(places))
-        return places.shape[1]
+        looked = how.looks_at(archive.tokens, self.room)
+        count = min(looked, self.room)
+        if self._compiled is not None:
+            figures.order, brought = self._compiled.recall(queries, looked, count)
+            self._lying = torch.from_numpy(self._compiled.lying)
+        else:
+            places, figures.order = candidates(queries, archive.index, looked)
+            places = best(places, partial(archive.scores, queries), count)
+            brought = self._bring(archive.rows(places))
+        figures.recalled += len(archive.keys) * count
+        figures.decompressed += brought
+        return count
 
     def lying(self) -> set[int]:
         return set() if self._lying is None else set(self._lying.view(-1).tolist())
@@ -210,6 +220,13 @@ class _Layer:
             keys, values = self.archive.take(rows[own], heads[own])
             keys_in.index_copy_(0, at[own], keys)
             values_in.index_copy_(0, at[own], values)
+
+
+def _compiled(archive: Archive, resident: torch.Tensor) -> "Recaller | None":
+    """What recalls this archive in compiled code, if any can."""
+    from inference.kv.recall_kernel import Recaller  # loads a compiler: only for who recalls
+
+    return Recaller(archive, resident) if Recaller.fits(archive) else None
 
 
 class Recallable:

@@ -25,6 +25,10 @@ class Recalls:
         self._policy, self._ledger = policy, ledger
         self._known: weakref.WeakSet[Recallable] = weakref.WeakSet()
         self._switched_on = 0
+        if policy.on:
+            from inference.kv.recall_kernel import warm  # loads a compiler: only for who recalls
+
+            warm()
 
     def settle(self, request: str, scope: str, buffer: Buffer, tokens: int) -> Callable[[], None] | None:
         """What is to be done once the prompt of a request, computed in `buffer` with room for `tokens`, is

@@ -343,9 +343,9 @@ def test_bytes_told_are_those_of_its_tensors() -> None:
         index = archive.index
         for one in (layer.resident, layer._lying, *index.tensors()):
             device += one.untyped_storage().nbytes()
-        for one in (archive._keys, archive._values, archive._value_steps, archive._positions):
+        for one in (archive.keys, archive.values, archive.value_steps, archive._positions):
             host += one[:, : archive.tokens].contiguous().untyped_storage().nbytes()
-        host += archive._key_steps.untyped_storage().nbytes()
+        host += archive.key_steps.untyped_storage().nbytes()
     assert (plug.device_bytes, plug.host_bytes) == (device, host)
     room = 512 * SHAPE.bytes_per_token // SHAPE.layers  # layer 0 stays
     assert buffer.bytes_of(512) == room + device + host + plug.temporary_bytes

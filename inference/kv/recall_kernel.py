@@ -1,0 +1,269 @@
+"""Choosing and bringing what one layer recalls, compiled: in two calls what takes torch some 25 operations,
+each of which costs more to begin than to do. For archives in int8 of a model in bf16, which is how the CPU
+serves; all else goes through torch.
+
+Compiled by numba on first use (`warm`, some seconds), and kept on disk from then on. bf16 comes as uint16,
+which numba knows: the upper half of an fp32.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+
+from inference.kv.archive import Archive
+from inference.kv.recall import SPREAD, Index
+
+Array = NDArray[Any]
+# Sums in any order, so that several terms are added at once; infinities stay what they are.
+_FAST = {"contract", "reassoc", "arcp", "nsz"}
+_compiled: Any = njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
+
+
+def bits(x: torch.Tensor) -> Array:
+    """A bf16 tensor as its bits, in place."""
+    found: Array = x.view(torch.uint16).numpy()
+    return found
+
+
+# Two shares of attention are told apart by the first 22 bits of their fp32: if they differ by 1 in 8,000.
+_BIN_BITS, _APART = np.uint32(11), np.uint32(10)
+
+
+class Recaller:
+    """What one layer recalls of `archive`, to the first slots of `resident` (2, kv_heads, n, head_dim)."""
+
+    def __init__(self, archive: Archive, resident: torch.Tensor) -> None:
+        self._archive, self._resident = archive, bits(resident)
+        self._keys, self._values = archive.keys.numpy(), archive.values.numpy()
+        self._value_steps = bits(archive.value_steps)[..., 0]
+        self._known_of: Index | None = None
+        self._steps_of: torch.Tensor | None = None
+        self._known: tuple[Array, ...] = ()
+        self._steps = np.empty((0, 0), np.float32)
+        self.lying = np.empty((0, 0), np.int64)
+
+    @staticmethod
+    def fits(archive: Archive) -> bool:
+        """Can this archive be recalled so?"""
+        return archive.keys.dtype == torch.int8 and archive.dtype == torch.bfloat16
+
+    def recall(self, queries: torch.Tensor, looked: int, room: int) -> tuple[torch.Tensor, int]:
+        """Brings the best `room` of the `looked` tokens (at least as many) that `queries` (kv_heads, heads
+        for each, head_dim) ask for. Returns the clusters by rank, and how many tokens were not there."""
+        self._look_up()
+        asked = np.ascontiguousarray(queries.float().numpy())
+        heads, clusters = self._known[-1].shape
+        rows, order = np.empty((heads, room), np.int64), np.empty((heads, clusters), np.int64)
+        choose(asked, asked * self._steps[:, None], *self._known, self._keys, looked, rows, order)
+        if self.lying.shape != rows.shape:
+            self.lying = np.full_like(rows, -1)
+        kept = (self._keys, self._steps, self._values, self._value_steps)
+        return torch.from_numpy(order), int(bring(rows, self.lying, *kept, self._resident))
+
+    def _look_up(self) -> None:
+        """What may have changed since the last step."""
+        index, steps = self._archive.index, self._archive.key_steps
+        if index is not self._known_of:
+            self._known_of = index
+            middle, one_row = bits(index.centroids), (index.spreads, index.logs)
+            flat = (one[:, 0].numpy() for one in one_row)
+            self._known = (middle, *flat, *(one.numpy() for one in (index.counts, index.starts, index.sizes)))
+        if steps is not self._steps_of and steps is not None:
+            self._steps_of = steps
+            self._steps = steps[:, 0].float().numpy()
+
+
+@_compiled
+def choose(
+    queries: Array,
+    asked: Array,
+    centroids: Array,
+    spreads: Array,
+    logs: Array,
+    counts: Array,
+    starts: Array,
+    sizes: Array,
+    keys: Array,
+    looked: int,
+    rows: Array,
+    order: Array,
+) -> None:
+    """See `recall.candidates` and `recall.best`. `queries` (kv_heads, heads for each, head_dim), fp32, and
+    `asked`, the same times the steps of the int8 `keys` (kv_heads, capacity, head_dim). Of `looked` tokens in
+    the best clusters the best fill `rows` (kv_heads, room), numbered over all heads; `order` (kv_heads,
+    clusters) becomes the clusters by rank."""
+    heads, group, size = queries.shape
+    clusters, capacity, room = centroids.shape[1], keys.shape[1], rows.shape[1]
+    wide = np.empty(clusters * size, np.float32)
+    upper = wide.view(np.uint32)
+    worth = np.empty(clusters, np.float32)
+    scores = np.empty(max(clusters, looked), np.float32)
+    attention = np.empty(looked, np.float32)
+    ranks = attention.view(np.uint32)
+    bins = np.empty(1 << _BIN_BITS, np.int32)
+    powers = np.empty(max(clusters, looked), np.int32)
+    places = np.empty(looked, np.int64)
+    for head in range(heads):
+        flat = centroids[head].ravel()
+        for at in range(flat.size):
+            upper[at] = np.uint32(flat[at]) << np.uint32(16)
+        middle = wide.reshape(clusters, size)
+        worth[:] = 0
+        for one in range(group):
+            query = queries[head, one]
+            length = np.float32(0)
+            for d in range(size):
+                length += query[d] * query[d]
+            for c in range(clusters):
+                total = np.float32(0)
+                for d in range(size):
+                    total += query[d] * middle[c, d]
+                scores[c] = total + logs[head, c] + length * spreads[head, c] * np.float32(SPREAD / 2)
+            _add_shares(scores[:clusters], powers, worth)
+        for c in range(clusters):
+            worth[c] = -worth[c] / counts[head, c]
+        order[head] = np.argsort(worth)
+        found = 0
+        for c in order[head]:
+            for at in range(min(sizes[head, c], looked - found)):
+                places[found] = starts[head, c] + at
+                found += 1
+        attention[:] = 0
+        for one in range(group):
+            query = asked[head, one]
+            for at in range(looked):
+                key = keys[head, places[at]]
+                total = np.float32(0)
+                for d in range(size):
+                    total += query[d] * np.float32(key[d])
+                scores[at] = total
+            _add_shares(scores[:looked], powers, attention)
+        least = _least_of_best(ranks, room, bins)
+        filled = 0
+        for at in range(looked):
+            if ranks[at] >> _APART > least:
+                rows[head, filled] = head * capacity + places[at]
+                filled += 1
+        for at in range(looked):
+            if filled < room and ranks[at] >> _APART == least:
+                rows[head, filled] = head * capacity + places[at]
+                filled += 1
+
+
+@_compiled
+def _least_of_best(ranks: Array, room: int, bins: Array) -> Any:
+    """What the `room` highest of `ranks` (bits of fp32 above 0) all reach, but for their last _APART bits; at
+    most `room` go beyond it. Counted in two passes over `bins`: a sixth of what partitioning takes."""
+    upper, lower = _APART + _BIN_BITS, np.uint32(len(bins) - 1)
+    bins[:] = 0
+    for rank in ranks:
+        bins[rank >> upper] += 1
+    high = len(bins) - 1
+    while room > bins[high]:
+        room -= bins[high]
+        high -= 1
+    bins[:] = 0
+    for rank in ranks:
+        if rank >> upper == high:
+            bins[(rank >> _APART) & lower] += 1
+    low = len(bins) - 1
+    while room > bins[low]:
+        room -= bins[low]
+        low -= 1
+    return (np.uint32(high) << _BIN_BITS) | np.uint32(low)
+
+
+@_compiled
+def _add_shares(scores: Array, powers: Array, total: Array) -> None:
+    """Adds the softmax of `scores`, which are used up like as many of `powers`, to `total`.
+
+    exp is written out, so that several are computed at once: 2 to the whole part of its exponent, by the bits
+    of an fp32, times a polynomial of the rest (to 4e-5, and what is wanted is an order)."""
+    as_float = powers.view(np.float32)
+    most = scores[0]
+    for at in range(scores.size):
+        most = max(most, scores[at])
+    for at in range(scores.size):
+        exponent = max((scores[at] - most) * np.float32(1.44269504), np.float32(-126))
+        lower = np.floor(exponent)
+        x = exponent - lower
+        powers[at] = (np.int32(lower) + np.int32(127)) << np.int32(23)
+        near = np.float32(0.0096181) + x * np.float32(0.0013333)
+        near = np.float32(0.2402265) + x * (np.float32(0.0555041) + x * near)
+        scores[at] = np.float32(1) + x * (np.float32(0.6931472) + x * near)
+    whole = np.float32(0)
+    for at in range(scores.size):
+        scores[at] *= as_float[at]
+        whole += scores[at]
+    share = np.float32(1) / whole
+    for at in range(scores.size):
+        total[at] += scores[at] * share
+
+
+@_compiled
+def bring(
+    rows: Array,
+    lying: Array,
+    keys: Array,
+    key_steps: Array,
+    values: Array,
+    value_steps: Array,
+    resident: Array,
+) -> int:
+    """Makes what lies in the first slots of `resident` (2, kv_heads, n, head_dim; bf16) what lies at `rows`
+    of the archive; returns how many were not there. `lying`, like `rows` (kv_heads, room), says what lies in
+    each slot, -1 for nothing, and is kept so. `keys` and `values` (kv_heads, capacity, head_dim) are in int8
+    steps of `key_steps` (kv_heads, head_dim; fp32) and `value_steps` (kv_heads, capacity; bf16)."""
+    heads, room = rows.shape
+    capacity, size = keys.shape[1], keys.shape[2]
+    wanted = np.zeros(capacity, np.uint8)
+    wide = np.empty((2, size), np.float32)
+    step = np.empty(1, np.float32)
+    upper, upper_step = wide.view(np.uint32), step.view(np.uint32)
+    brought = 0
+    for head in range(heads):
+        first = head * capacity
+        wanted[:] = 0
+        for at in range(room):
+            wanted[rows[head, at] - first] = 1
+        for slot in range(room):
+            if lying[head, slot] >= 0 and wanted[lying[head, slot] - first] == 1:
+                wanted[lying[head, slot] - first] = 2  # there
+        coming = 0
+        for slot in range(room):
+            held = lying[head, slot]
+            if held >= 0 and wanted[held - first] == 2:
+                continue
+            while wanted[rows[head, coming] - first] == 2:
+                coming += 1
+            row = rows[head, coming]
+            coming += 1
+            lying[head, slot] = row
+            place = row - first
+            upper_step[0] = np.uint32(value_steps[head, place]) << np.uint32(16)
+            for d in range(size):
+                wide[0, d] = np.float32(keys[head, place, d]) * key_steps[head, d]
+                wide[1, d] = np.float32(values[head, place, d]) * step[0]
+            for which in range(2):
+                for d in range(size):
+                    resident[which, head, slot, d] = _rounded(upper[which, d])
+            brought += 1
+    return brought
+
+
+@_compiled
+def _rounded(fp32: Any) -> Any:
+    """The bits of the nearest bf16 to those of an fp32, of two equally near ones the even."""
+    return np.uint16((fp32 + np.uint32(0x7FFF) + ((fp32 >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16))
+
+
+def warm() -> None:
+    """Have both compiled, whatever the shape of a model."""
+    archive = Archive(1, 2, 4, torch.bfloat16)
+    keys = torch.ones(1, 4, 2, dtype=torch.bfloat16)
+    archive.add(0, keys, keys, 2, 1)
+    resident = torch.zeros(2, 1, 2, 2, dtype=torch.bfloat16)
+    Recaller(archive, resident).recall(keys[:, :1], 4, 2)
