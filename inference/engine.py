@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 
-from inference import metrics
 from inference.engines import create_engine
 from inference.engines.base import Engine, EngineUnavailable
 
@@ -79,8 +78,6 @@ def close() -> None:
 
 def _create() -> Engine:
     try:
-        created = create_engine(settings.ENGINE, **options())
+        return create_engine(settings.ENGINE, **options())
     except ValueError as problem:  # a setting that is none: nobody can answer until it is mended
         raise EngineUnavailable(f"ENGINE={settings.ENGINE}: {problem}") from problem
-    metrics.watch_engine(created.kv_report)
-    return created

@@ -105,6 +105,22 @@ async def test_everything_that_dashboard_and_rules_ask_for_is_told(stack: Stack)
     assert not missing
 
 
+async def test_what_the_engine_reports_is_told_though_it_is_in_another_process(stack: Stack) -> None:
+    async with stack_client(stack) as tab:
+        before = await scrape(stack)
+        first = await hear(tab, questions.short())
+        row = await records.look(lambda: Generation.objects.get(pk=first.generation))
+
+        async def told_of_the_prompt() -> bool:
+            after = await scrape(stack)
+            asked, earlier = (
+                total(found, "reprise_engine_kv", what="stored_asked") for found in (after, before)
+            )
+            return asked - earlier >= row.prompt_tokens > 0
+
+        await records.eventually(told_of_the_prompt, within=30)
+
+
 async def test_logs_name_the_answer_through_web_queue_and_engine(stack: Stack) -> None:
     async with stack_client(stack) as tab:
         question = questions.short()

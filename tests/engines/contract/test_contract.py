@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from inference.engines.base import Delta, EngineFailed, Finished
-from inference.metrics import EngineReport
 from inference.understanding.turns import Turn
 
 from .contenders import WINDOW, Contender, Reply, Said, assistant, read, request, system
@@ -289,20 +288,19 @@ def test_a_session_that_ends_takes_nothing_from_others(it: Contender) -> None:
     assert again.cached_tokens > 0.8 * again.prompt_tokens
 
 
-def test_what_vllm_counts_is_in_our_metrics(it: Contender) -> None:
+def test_what_vllm_counts_is_in_its_report(it: Contender) -> None:
     if it.kind != "vllm":
         pytest.skip("the others count for themselves")
     it.engine.reset()
-    before = exported(it)
+    before = counted(it)
     first, second = (ask(it, KNOWLEDGE, FRANCE, max_tokens=2, cache_salt="count").finished for _ in range(2))
-    after = exported(it)
+    after = counted(it)
     assert after["prefix_queries"] - before["prefix_queries"] == first.prompt_tokens + second.prompt_tokens
     assert after["prefix_hits"] - before["prefix_hits"] == second.cached_tokens > 0
     assert after["capacity_tokens"] > WINDOW and after["running_sequences"] == 0
 
 
-def exported(it: Contender) -> dict[str, float]:
-    """What a scrape finds of this engine, once vLLM has written its last step down."""
+def counted(it: Contender) -> dict[str, int]:
+    """The report, once vLLM has written its last step down."""
     time.sleep(0.5)
-    families = EngineReport(it.engine.kv_report).collect()
-    return {sample.labels["what"]: sample.value for family in families for sample in family.samples}
+    return it.engine.kv_report()
