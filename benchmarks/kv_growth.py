@@ -18,13 +18,14 @@ from statistics import median
 from typing import Any
 
 import psutil
+import torch
 
 from benchmarks.prefix_reuse import default_model_dir
 from benchmarks.report import report, show, target
 from inference.engines.base import Delta, Request, Sampling
 from inference.engines.batching import CHUNK
 from inference.engines.torch import MIB, TorchEngine
-from inference.kv.buffers import BLOCK, Buffer
+from inference.kv.buffers import BLOCK
 from inference.understanding.turns import Turn
 
 AT_ONCE = 8
@@ -48,12 +49,12 @@ def schedule(turns: int) -> Iterator[tuple[int, int]]:
                 yield session, turn
 
 
-def touched_bytes(buffer: Buffer) -> int:
-    """What has been written of a buffer, in whole blocks, by what lies there: memory that was never written,
-    or went back to the system, is zeros."""
-    blocks = buffer.kv.unflatten(3, (-1, BLOCK))
+def touched_bytes(kv: torch.Tensor) -> int:
+    """What has been written of buffers (layers, …, positions, head_dim), in whole blocks, by what lies in
+    them: memory that was never written, or went back to the system, is zeros."""
+    blocks = kv.unflatten(-2, (-1, BLOCK))
     written = sum(int((layer != 0).flatten(-2).any(-1).sum()) for layer in blocks)
-    return written * blocks[0, 0, 0, 0].nbytes
+    return written * BLOCK * kv.shape[-1] * kv.itemsize
 
 
 class Growth:
@@ -115,7 +116,7 @@ class Growth:
         self.resident.append(psutil.Process().memory_info().rss)
         if store.evicted:
             self.resident_when_full.append(self.resident[-1])
-        idle = sum(touched_bytes(one.buffer) for one in self._engine._buffers._idle)
+        idle = sum(touched_bytes(one.buffer.kv) for one in self._engine._buffers._idle)
         real = store.real_bytes() + idle
         self.ledger_off = max(self.ledger_off, abs(real - self._engine.ledger.total))
 

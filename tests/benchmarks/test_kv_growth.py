@@ -28,7 +28,7 @@ def test_conversations_begin_one_after_the_other() -> None:
 
 def test_what_has_been_touched_is_seen_whatever_the_books_say() -> None:
     buffer = Buffer.new(SHAPE, torch.float32, 10 * BLOCK)
-    assert touched_bytes(buffer) == 0
+    assert touched_bytes(buffer.kv) == 0
     buffer.kv[..., : BLOCK + 1, :] = 1
     buffer.touched = 0
-    assert touched_bytes(buffer) == 2 * BLOCK * PER_TOKEN
+    assert touched_bytes(buffer.kv) == 2 * BLOCK * PER_TOKEN
