@@ -31,6 +31,36 @@ def said(count: int) -> list[str]:
     return [text for at in range(count) for text in (f"Question {at}?", f"Answer {at}.")] + ["And now?"]
 
 
+# Two exchanges of which the model that comes along makes one sentence.
+LIGHTHOUSES = (
+    "How do lighthouses work?",
+    "A lighthouse has a strong lamp at the top of a tower. A lens bends the light of the lamp into a narrow "
+    "beam, and the beam turns around slowly, so that ships far out at sea see it as a flash. Each lighthouse "
+    "has a rhythm of its own, so that sailors can tell where they are.",
+    "Who looks after the lamp?",
+    "In the past a keeper lived in the lighthouse and lit the lamp every evening. The keeper also cleaned "
+    "the lens, wound up the clockwork and wrote down the weather. Today nearly all lighthouses are "
+    "automatic, and somebody comes by only now and then to check them.",
+)
+
+
+def run_sent(name: str) -> int:
+    """Do what the tasks of this name ask for that wait for an engine, as a worker would; returns how many."""
+    done = 0
+    app.loader.import_default_modules()  # as a worker does when it starts
+    with app.connection_for_read() as connection, connection.SimpleQueue("generate") as waiting:
+        while True:
+            try:
+                task = waiting.get(timeout=1)
+            except waiting.Empty:
+                return done
+            task.ack()
+            if task.headers["task"].endswith(f".{name}"):
+                arguments, *_ = task.payload
+                app.tasks[task.headers["task"]].apply(args=arguments, throw=True)
+                done += 1
+
+
 class TestKnowledge:
     def test_stands_behind_the_system_prompt(self, queue: Ask, shop: Path, settings) -> None:
         settings.TASK_PROMPT = "Answer in one sentence."
@@ -99,7 +129,7 @@ class TestSummaries:
         ]
         assert steps == [9, 13, 17, 21, 25]
 
-    def test_the_engine_writes_them_before_they_are_needed(self, queue: Ask, settings) -> None:
+    def test_they_are_prepared_before_they_are_needed(self, queue: Ask, settings) -> None:
         settings.SUMMARY_STEP = 2
         session = uuid.uuid4()
         for at in range(3):
@@ -107,9 +137,24 @@ class TestSummaries:
         summary = Summary.objects.get()
         assert (summary.source, summary.used) == (Source.EXTRACT, False)
         assert [turn["content"] for turn in summary.turns] == said(2)[:-1]
-        if summaries.write(summary.pk):
-            summary.refresh_from_db()
-            assert summary.source == Source.ENGINE and summary.text
+
+    def test_the_engine_writes_what_prompts_then_hold(self, queue: Ask, settings, no_workers: None) -> None:
+        """By the task that was sent: the worker's whole way, from the queue to the prompt."""
+        settings.SUMMARY_STEP, settings.CONTEXT_TURNS = 2, 3
+        session = uuid.uuid4()
+        work(queue(*LIGHTHOUSES, "And now?", session=session))
+        summary = Summary.objects.get()
+        assert (summary.source, summary.text) == (Source.EXTRACT, extract(summary.turns))
+        assert run_sent("summarise") == 1
+        summary.refresh_from_db()
+        assert summary.source == Source.ENGINE and not summary.used
+        assert 0 < len(summary.text) < len("".join(LIGHTHOUSES)) and summary.text != extract(summary.turns)
+        later = queue(*LIGHTHOUSES, *said(3), session=session)
+        told, *shown = prompting.build(later).turns
+        assert told["content"].endswith(f"Earlier in this conversation: {summary.text}")
+        assert [turn["content"] for turn in shown] == said(3)
+        summary.refresh_from_db()
+        assert summary.used and not summaries.write(summary.pk)
 
     def test_a_summary_that_a_prompt_has_held_stays(self, queue: Ask) -> None:
         session = uuid.uuid4()
