@@ -42,6 +42,7 @@ def options() -> dict[str, Any]:
         "kv_budget": settings.KV_BUDGET_MIB * 2**20,
         "kv_limit": settings.KV_LIMIT_MIB * 2**20 or _half_of_the_memory(),
         "kv_cold_int8": settings.KV_COLD_INT8,
+        "session_seconds": settings.SESSION_IDLE_SECONDS,
         "recall": {
             "min_tokens": settings.RECALL_MIN_TOKENS,
             "budget": settings.RECALL_BUDGET,
