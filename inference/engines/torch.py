@@ -253,9 +253,7 @@ class TorchEngine:
             fitted = fit(request.turns, count=self._tokenizer.count, budget=budget)
         except PromptTooLong as problem:
             raise EngineFailed(str(problem)) from problem
-        prompt = prompt_tokens(self._tokenizer, fitted.turns, request.cache_salt, self._written)
-        if len(prompt) > budget:  # as written an answer can be longer than as read
-            prompt = self._tokenizer.encode(fitted.turns)
+        prompt = prompt_tokens(self._tokenizer, fitted.turns, request.cache_salt, self._written, budget)
         return _Run(request, fitted, prompt)
 
     def _events(self, run: "_Run") -> Generator[Delta | Finished, None, None]:
@@ -274,16 +272,10 @@ class TorchEngine:
             yield Delta(piece, tuple(run.output[shown:]))
         if text.stopped:
             run.reason = "stop"
-        self._remember(run)
+        if self._store is not None:
+            scope = run.request.cache_salt
+            self._written.remember_run(self._tokenizer, scope, run.prompt, run.text, run.output)
         yield run.finished()
-
-    def _remember(self, run: "_Run") -> None:
-        """The answer as it was written, if its text stands for all of it."""
-        answer = run.output
-        if answer and answer[-1] in self._tokenizer.end_ids:
-            answer = answer[:-1]
-        if self._store is not None and answer and self._tokenizer.decode(answer) == run.text:
-            self._written.remember(run.request.cache_salt, run.prompt, run.text, answer)
 
     def _tokens(self, run: "_Run") -> Iterator[int]:
         """Every token of the answer, an end-of-turn token included; afterwards `run.reason` says why it

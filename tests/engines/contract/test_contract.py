@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from inference.engines.base import Delta, EngineFailed, Finished
+from inference.engines.tokenizer import ChatTokenizer
 from inference.understanding.turns import Turn
 
 from .contenders import WINDOW, Contender, Reply, Said, assistant, read, request, system
@@ -44,6 +45,26 @@ def test_token_ids_are_the_answers(it: Contender) -> None:
     assert len(written) == reply.finished.completion_tokens
     assert written[: len(shown)] == shown
     assert len(written) == len(shown) + 1, "the end-of-turn token is the model's too, and no text"
+
+
+def test_an_answer_stands_in_later_prompts_as_it_was_written(it: Contender, model_dir: Path) -> None:
+    """Also one whose text, read again, comes to other tokens: what was computed behind it is found."""
+    if not it.token_ids:
+        pytest.skip("it takes text")
+    tokenizer = ChatTokenizer(model_dir)
+    for seed in range(20):
+        said = ask(it, KNOWLEDGE, "Tell me a story.", max_tokens=64, temperature=1.3, seed=seed)
+        answer = [token for token in said.finished.output_token_ids if token not in tokenizer.end_ids]
+        longer = len(answer) - len(tokenizer.encode_plain(said.text))
+        if longer and tokenizer.decode(answer) == said.text:
+            break
+    else:
+        raise AssertionError("every answer was written as it is read")
+    turns = (KNOWLEDGE, "Tell me a story.", assistant(said.text), "Go on.")
+    later = ask(it, *turns, max_tokens=2).finished
+    assert later.prompt_tokens == it.engine.count_tokens(request(*turns).turns) + longer
+    block = 32  # vLLM's, whole ones only
+    assert later.cached_tokens > said.finished.prompt_tokens + len(answer) - 1 - block
 
 
 def test_an_answer_comes_as_it_is_written(it: Contender) -> None:
