@@ -15,21 +15,21 @@ from .models import Reuse
 from .understanding.changing import changing_in_template, changing_in_text
 
 _RANGES = {"CONTEXT_TURNS": (3, 10), "SUMMARY_STEP": (1, 20)}
-_HINT = "It stands before every conversation, so nothing behind it is ever computed only once. Leave it out."
+HINT = "It stands before every conversation, so nothing behind it is ever computed only once. Leave it out."
 
 
 @register
 def prompts_stay_the_same(app_configs: Any = None, **_: Any) -> list[CheckMessage]:
     """Warns of what changes per request in front of the turns."""
     found = [
-        Warning(f"{name} seems to change with every request: {piece!r}.", hint=_HINT, id="reprise.W001")
+        Warning(f"{name} seems to change with every request: {piece!r}.", hint=HINT, id="reprise.W001")
         for name in ("SYSTEM_PROMPT", "TASK_PROMPT")
         for piece in changing_in_text(getattr(settings, name))
     ]
     found += [
         Warning(
             f"The model's chat template seems to change with every request: {piece!r}.",
-            hint=_HINT,
+            hint=HINT,
             id="reprise.W002",
         )
         for piece in changing_in_template(_template())
