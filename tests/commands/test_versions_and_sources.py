@@ -51,16 +51,6 @@ def test_a_prompt_that_changes_with_every_request_is_warned_of_first(tmp_path: P
     warned, done = said.getvalue().index("'{now}'"), said.getvalue().index("from knowledge 1 to 2")
     assert warned < done and "seems to change with every request" in said.getvalue()
     assert Version.objects.exists() is not bool(dry), "a warning is no refusal"
-    call_command(
-        "bump_version", "--knowledge", "3", *dry, "--system-prompt", str(plain(tmp_path)), stderr=said
-    )
-    assert said.getvalue().count("seems to change") == 2, "the date and the place, and nothing of the other"
-
-
-def plain(folder: Path) -> Path:
-    file = folder / "plain.txt"
-    file.write_text("You help.", encoding="utf-8")
-    return file
 
 
 def test_a_dry_bump_switches_nothing() -> None:
