@@ -8,9 +8,10 @@ import pytest
 
 from config.celery import app
 from inference import dispatch, knowledge, pipeline, prompting, service, summaries
+from inference.cache import probe
 from inference.cache.models import Source
 from inference.engines.base import EngineUnavailable
-from inference.models import Entry, Generation, ServedBy, Status, Summary
+from inference.models import Entry, Generation, Scope, ServedBy, Status, Summary
 from inference.understanding.digest import extract
 
 from .conftest import Ask, turns, work
@@ -116,6 +117,12 @@ class TestWindow:
         told, *shown = prompting.build(generation).turns
         assert [turn["content"] for turn in shown] == said(7)[8:]
         assert "Question 3?" in told["content"] and "Question 4?" not in told["content"]
+
+    def test_a_lookup_reads_the_window_of_its_scope(self, scope: Scope, settings) -> None:
+        scope.prompt = {"context_turns": 3}
+        settings.CONTEXT_TURNS = 10
+        window = probe.read(scope, uuid.uuid4(), turns(*said(7))).context.window
+        assert [turn["content"] for turn in window] == said(7)[8:-1]
 
 
 class TestSummaries:
