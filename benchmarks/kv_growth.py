@@ -52,7 +52,7 @@ def schedule(turns: int) -> Iterator[tuple[int, int]]:
 def touched_bytes(kv: torch.Tensor) -> int:
     """What has been written of buffers (layers, …, positions, head_dim), in whole blocks, by what lies in
     them: memory that was never written, or went back to the system, is zeros."""
-    blocks = kv.unflatten(-2, (-1, BLOCK))
+    blocks = kv.view(*kv.shape[:-2], -1, BLOCK, kv.shape[-1])
     written = sum(int((layer != 0).flatten(-2).any(-1).sum()) for layer in blocks)
     return written * BLOCK * kv.shape[-1] * kv.itemsize
 

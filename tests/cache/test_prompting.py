@@ -160,8 +160,7 @@ class TestSummaries:
         told, *shown = prompting.build(later).turns
         assert told["content"].endswith(f"Earlier in this conversation: {summary.text}")
         assert [turn["content"] for turn in shown] == said(3)
-        summary.refresh_from_db()
-        assert summary.used and not summaries.write(summary.pk)
+        assert Summary.objects.get().used and not summaries.write(summary.pk)
 
     def test_a_summary_that_a_prompt_has_held_stays(self, queue: Ask) -> None:
         session = uuid.uuid4()

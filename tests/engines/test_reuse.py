@@ -35,7 +35,7 @@ def test_a_session_whose_end_nobody_signalled_is_over_after_its_time(
     assert engine.kv_report()["stored_sessions"] == 2, "looked for once in a while only"
     monkeypatch.setattr("inference.engines.torch.SWEEP_SECONDS", 0.0)
     ask(engine, "Hello again?", session="here", max_tokens=2)
-    assert [held.session for held in engine._store.holdings()] == ["here"]  # type: ignore[union-attr]
+    assert [held.session for held in engine._store.holdings()] == ["here"]
     ask(engine, "Hello?", session="left", max_tokens=2)  # who comes back all the same is known again
     assert engine.kv_report()["stored_sessions"] == 2
 
