@@ -1,25 +1,31 @@
-"""Whether memory stays where it is: 2,000 generations, 200 conversations, 256 MiB of keys and values.
+"""Whether memory stays where it is: 2,000 generations of 236 conversations, 256 MiB of keys and values.
 
-All conversations share a long system prompt; eight are answered at any time, in turn. Each is told a word of
-its own in its first question, which no other may ever read.
+All conversations share a long system prompt; eight are answered at any time. They begin one after the other
+and end after ten turns, so that conversations of every length are open once the first has ended: were all to
+grow together, memory would grow with them and show nothing. Each is told a word of its own in its first
+question, which no other may ever read.
 """
 
 import argparse
+import itertools
 import random
 import string
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import psutil
+import torch
 
 from benchmarks.prefix_reuse import default_model_dir
 from benchmarks.report import report, show, target
 from inference.engines.base import Delta, Request, Sampling
 from inference.engines.batching import CHUNK
 from inference.engines.torch import MIB, TorchEngine
+from inference.kv.buffers import BLOCK
 from inference.understanding.turns import Turn
 
 AT_ONCE = 8
@@ -34,12 +40,31 @@ def word(session: int) -> str:
     return "".join(random.Random(session).choices(string.ascii_lowercase, k=8))
 
 
+def schedule(turns: int) -> Iterator[tuple[int, int]]:
+    """Which conversation is asked next, and which of its turns that is, without end. Before one is asked
+    again, AT_ONCE others begin; so no AT_ONCE in a row have one twice."""
+    for newest in itertools.count():
+        for turn in range(turns):
+            if (session := newest - AT_ONCE * turn) >= 0:
+                yield session, turn
+
+
+def touched_bytes(kv: torch.Tensor) -> int:
+    """What has been written of buffers (layers, …, positions, head_dim), in whole blocks, by what lies in
+    them: memory that was never written, or went back to the system, is zeros."""
+    blocks = kv.view(*kv.shape[:-2], -1, BLOCK, kv.shape[-1])
+    written = sum(int((layer != 0).flatten(-2).any(-1).sum()) for layer in blocks)
+    return written * BLOCK * kv.shape[-1] * kv.itemsize
+
+
 class Growth:
-    def __init__(self, engine: TorchEngine, sessions: int) -> None:
+    def __init__(self, engine: TorchEngine, asked: list[tuple[int, int]]) -> None:
+        """`asked`: the conversations in the order in which they are asked, and their turns."""
         self._engine = engine
-        told: Turn = {"role": "system", "content": SYSTEM}
-        self._turns: list[list[Turn]] = [[told] for _ in range(sessions)]
-        self._words = {word(session) for session in range(sessions)}
+        self._asked = asked
+        self.sessions = len({session for session, _ in asked})
+        self._turns: dict[int, list[Turn]] = {}
+        self._words = {word(session) for session, _ in asked}
         self.told_to_others = 0
         self.resident: list[int] = []
         self.resident_when_full: list[int] = []
@@ -61,7 +86,8 @@ class Growth:
 
     def answer(self, session: int, turn: int) -> None:
         text = LATER.format(turn=turn) if turn else FIRST.format(word=word(session))
-        turns: list[Turn] = [*self._turns[session], {"role": "user", "content": text}]
+        told: list[Turn] = [{"role": "system", "content": SYSTEM}]
+        turns: list[Turn] = [*self._turns.get(session, told), {"role": "user", "content": text}]
         request = Request(
             f"{session}.{turn}", turns, Sampling(max_tokens=ANSWER_TOKENS), session=f"session {session}"
         )
@@ -84,38 +110,41 @@ class Growth:
                 model.step([(buffer, [1] * tokens)])
 
     def look(self) -> None:
-        """Between two rounds, when nothing is computed."""
+        """When nothing is computed."""
         store = self._engine._store
         assert store is not None
         self.resident.append(psutil.Process().memory_info().rss)
         if store.evicted:
             self.resident_when_full.append(self.resident[-1])
-        real = store.real_bytes() + self._engine.ledger.idle
+        idle = sum(touched_bytes(one.buffer.kv) for one in self._engine._buffers._idle)
+        real = store.real_bytes() + idle
         self.ledger_off = max(self.ledger_off, abs(real - self._engine.ledger.total))
 
-    def run(self, turns: int) -> None:
-        sessions = len(self._turns)
+    def run(self) -> None:
+        whole = len(self._asked)
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            for turn in range(turns):
-                for start in range(0, sessions, AT_ONCE):
-                    batch = range(start, min(sessions, start + AT_ONCE))
-                    list(pool.map(lambda session, turn=turn: self.answer(session, turn), batch))
-                    self.look()
-                resident = self.resident[-1] / MIB
-                print(f"turn {turn + 1} of {turns}: {resident:.1f} MiB resident", file=sys.stderr, flush=True)
+            for start in range(0, whole, AT_ONCE):
+                batch = self._asked[start : start + AT_ONCE]
+                list(pool.map(lambda one: self.answer(*one), batch))
+                self.look()
+                if start % (10 * AT_ONCE) == 0:
+                    resident = self.resident[-1] / MIB
+                    done = f"{start + len(batch)} of {whole}"
+                    print(f"{done}: {resident:.1f} MiB resident", file=sys.stderr, flush=True)
 
 
-def measure(model_dir: Path, sessions: int, turns: int, budget: int) -> dict[str, Any]:
+def measure(model_dir: Path, generations: int, turns: int, budget: int) -> dict[str, Any]:
+    """`generations` answers, of conversations of `turns` turns each."""
     engine = TorchEngine(model_dir, kv_budget=budget)
-    growth = Growth(engine, sessions)
+    growth = Growth(engine, list(itertools.islice(schedule(turns), generations)))
     growth.warm()
-    growth.run(turns)
+    growth.run()
     # Warm is what has been full once: before the first eviction the store is meant to grow.
     full = growth.resident_when_full or growth.resident[-1:]
     tenth = max(1, len(full) // 10)
     return {
-        "generations": sessions * turns,
-        "sessions": sessions,
+        "generations": generations,
+        "sessions": growth.sessions,
         "budget_bytes": budget,
         "resident_mib_when_first_full": round(median(full[:tenth]) / MIB, 1),
         "resident_mib_at_the_end": round(median(full[-tenth:]) / MIB, 1),
@@ -156,11 +185,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kv_growth", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
-        "--quick", action="store_true", help="under a minute: 24 conversations of 4 turns, in 24 MiB"
+        "--quick",
+        action="store_true",
+        help="under a minute: 96 generations of 36 conversations of 4 turns, in 24 MiB",
     )
     parser.add_argument("--model-dir", type=Path, default=default_model_dir(), help="default: %(default)s")
     chosen = parser.parse_args()
-    found = measure(chosen.model_dir, *((24, 4, 24 * MIB) if chosen.quick else (200, 10, 256 * MIB)))
+    found = measure(chosen.model_dir, *((96, 4, 24 * MIB) if chosen.quick else (2000, 10, 256 * MIB)))
     show(report("kv_growth", found, targets(found), quick=chosen.quick), chosen.json, lines)
 
 

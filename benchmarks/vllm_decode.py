@@ -1,6 +1,7 @@
 """vLLM's part of benchmarks.decode: a server of the same model, on all cores, asked over HTTP."""
 
 import json
+import secrets
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ OPTIONS = {"max_num_seqs": 8, "enforce_eager": True}
 
 
 class Vllm:
-    """Writes the answers to `turns(number)`, `tokens` each."""
+    """Writes the answers to `turns(number)`, `tokens` each, in blocks that no earlier answer has filled."""
 
     def __init__(self, url: str, tokens: int, turns: Callable[[int], list[Turn]]) -> None:
         self._url, self._tokens, self._turns = url.rstrip("/"), tokens, turns
@@ -25,12 +26,14 @@ class Vllm:
             self._model = json.load(answer)["data"][0]["id"]
 
     def read(self, number: int) -> int:
-        """How many tokens this answer had."""
+        """How many tokens this answer had. Raises RuntimeError if the server says that part of its prompt was
+        not read anew."""
         body = {
             "model": self._model,
             "messages": self._turns(number),
             "max_tokens": self._tokens,
             "temperature": 0,
+            "cache_salt": f"decode-{secrets.token_hex(8)}",
         }
         request = urllib.request.Request(
             f"{self._url}/v1/chat/completions",
@@ -38,7 +41,10 @@ class Vllm:
             {"content-type": "application/json"},
         )
         with urllib.request.urlopen(request, timeout=600) as answer:
-            return int(json.load(answer)["usage"]["completion_tokens"])
+            usage = json.load(answer)["usage"]
+        if (usage.get("prompt_tokens_details") or {}).get("cached_tokens"):
+            raise RuntimeError(f"vLLM has not read the whole prompt: {usage}")
+        return int(usage["completion_tokens"])
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from inference import live_ledger, workers
+from inference import dispatch, live_ledger, workers
 from inference.models import Generation, Status, Verdict
 
 from . import figures
@@ -54,7 +54,7 @@ def _of_the_database() -> list[Family]:
 
 
 def _of_valkey() -> list[Family]:
-    return [_workers(), _kv()]
+    return [_workers(), *_kv()]
 
 
 def _queues() -> Iterator[Family]:
@@ -116,12 +116,17 @@ def _workers() -> Family:
     return alive
 
 
-def _kv() -> Family:
-    """What each worker with an engine told last of its keys and values."""
+def _kv() -> list[Family]:
+    """What each worker with an engine told last of its keys and values: bytes in the same words for every
+    engine, and all that its engine has to say."""
     held = Family("reprise_kv_bytes", "Keys and values, by worker.", labels=["seat", "what"])
-    for told in live_ledger.found("generate"):
-        totals = (told.figures or {}).get("totals", {})
+    report = Family("reprise_engine_kv", "The engine's own figures, by worker.", labels=["seat", "what"])
+    for told in live_ledger.found(dispatch.SHARED):
+        figures = told.figures or {}
+        totals = figures.get("totals", {})
         for what in _KV:
             if (value := totals.get(f"{what}_bytes")) is not None:
                 held.add_metric([told.seat, what], value)
-    return held
+        for what, value in figures.get("report", {}).items():
+            report.add_metric([told.seat, what], value)
+    return [held, report]

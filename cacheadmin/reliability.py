@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
@@ -93,7 +94,7 @@ def judged(since: datetime, scope: Scope | None, content_class: str) -> Judged:
     return Judged(_judged(wanted, (*CHECKS, *PEOPLE)), False)
 
 
-def _judged(wanted: Mapping[str, object], by: Sequence[str]) -> dict[bool, tuple[int, int]]:
+def _judged(wanted: Mapping[str, Any], by: Sequence[str]) -> dict[bool, tuple[int, int]]:
     with connection.cursor() as cursor:
         cursor.execute(_COUNTED, {**wanted, "by": list(by)})
         return {gray: (judged, wrong) for gray, judged, wrong in cursor.fetchall()}

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 
-from inference import metrics
 from inference.engines import create_engine
 from inference.engines.base import Engine, EngineUnavailable
 
@@ -43,6 +42,7 @@ def options() -> dict[str, Any]:
         "kv_budget": settings.KV_BUDGET_MIB * 2**20,
         "kv_limit": settings.KV_LIMIT_MIB * 2**20 or _half_of_the_memory(),
         "kv_cold_int8": settings.KV_COLD_INT8,
+        "session_seconds": settings.SESSION_IDLE_SECONDS,
         "recall": {
             "min_tokens": settings.RECALL_MIN_TOKENS,
             "budget": settings.RECALL_BUDGET,
@@ -79,8 +79,6 @@ def close() -> None:
 
 def _create() -> Engine:
     try:
-        created = create_engine(settings.ENGINE, **options())
+        return create_engine(settings.ENGINE, **options())
     except ValueError as problem:  # a setting that is none: nobody can answer until it is mended
         raise EngineUnavailable(f"ENGINE={settings.ENGINE}: {problem}") from problem
-    metrics.watch_engine(created.kv_report)
-    return created

@@ -1,11 +1,12 @@
-"""Who holds which keys and values now: each worker's own snapshot, in Valkey for as long as it is alive.
+"""Who holds which keys and values now: each worker's own snapshot, with its engine's figures for Prometheus,
+in Valkey for as long as it is alive.
 
 In a thread of its own beside the one that announces the worker: an engine far away may take its time, and the
 worker must not count as gone meanwhile.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import redis
 import structlog
 from django.conf import settings
 
-from inference.engines.base import EngineUnavailable
+from inference.engines.base import Engine, EngineUnavailable
 from inference.kv.snapshot import Snapshot
 
 from . import workers
@@ -34,30 +35,31 @@ def _key(seat: str) -> str:
     return f"workers:ledger:{seat}"
 
 
-def publish(snapshot: Snapshot) -> None:
-    """Put this worker's snapshot where `found` finds it, until it would count as gone. Raises
-    redis.RedisError."""
+def publish(snapshot: Snapshot, report: Mapping[str, int] | None = None) -> None:
+    """Put this worker's snapshot, and its engine's `kv_report`, where `found` finds them, until it would
+    count as gone. Raises redis.RedisError."""
     told = {
         "seat": workers.own_seat(),
         "process": workers.process(),
         "engine": settings.ENGINE,
         "at": workers.now(),
         **snapshot.as_dict(),
+        "report": dict(report or {}),
     }
     lasts = max(settings.WORKER_ALIVE_SECONDS, 3 * publish_seconds())
     client().set(_key(workers.own_seat()), json.dumps(told), px=round(1000 * lasts))
 
 
-def keep_publishing(take: Callable[[], Snapshot]) -> None:
-    """Publish what `take` gives until this process is `leaving`. What fails is tried again next time."""
-    _try_to_publish(take)
+def keep_publishing(engine: Engine) -> None:
+    """Publish what `engine` tells until this process is `leaving`. What fails is tried again next time."""
+    _try_to_publish(engine)
     while not workers.leaving.wait(publish_seconds()):
-        _try_to_publish(take)
+        _try_to_publish(engine)
 
 
-def _try_to_publish(take: Callable[[], Snapshot]) -> None:
+def _try_to_publish(engine: Engine) -> None:
     try:
-        publish(take())
+        publish(engine.kv_snapshot(), engine.kv_report())
     except (redis.RedisError, EngineUnavailable) as error:
         log.warning("ledger_not_published", error=str(error))
     except Exception:  # a broken figure must not end the view for good
@@ -66,8 +68,8 @@ def _try_to_publish(take: Callable[[], Snapshot]) -> None:
 
 @dataclass(frozen=True)
 class Told:
-    """A live worker with an engine. `figures`: its snapshot as a dict, with `engine`, None until there is
-    one; `age` of it in seconds."""
+    """A live worker with an engine. `figures`: its snapshot as a dict, with `engine` and `report`, None until
+    there is one; `age` of it in seconds."""
 
     seat: str
     figures: dict[str, Any] | None = None

@@ -2,18 +2,16 @@
 
 Where PROMETHEUS_MULTIPROC_DIR is set (as `make run` does), all processes of a machine count into one folder,
 and any web process tells the sums of them all. Where it isn't, each process tells what it has counted itself:
-web processes under /metrics, workers on METRICS_PORT. So nothing is told twice.
+web processes under /metrics, workers on METRICS_PORT. So nothing is told twice. An engine's figures are no
+counts of a process: a worker tells them in Valkey (`live_ledger`), and any web process passes them on.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, Metric, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-
-from inference.engines.base import EngineUnavailable
 
 if folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
     os.makedirs(folder, exist_ok=True)  # the first counter opens a file there
@@ -102,34 +100,3 @@ def exposition(*more: Collector) -> bytes:
     counted = CollectorRegistry()
     MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
     return generate_latest(counted) + generate_latest(asked)
-
-
-class EngineReport(Collector):
-    """What the engine of this process says of its keys and values, asked at each scrape."""
-
-    def __init__(self, report: Callable[[], dict[str, int]]) -> None:
-        self._report = report
-
-    def describe(self) -> Iterable[Metric]:
-        """Registering must not ask an engine that is still starting, or far away."""
-        return [self._family()]
-
-    def collect(self) -> Iterable[Metric]:
-        family = self._family()
-        try:
-            report = self._report()
-        except EngineUnavailable:
-            return  # no figures are better than old ones
-        for what, value in report.items():
-            family.add_metric([what], value)
-        yield family
-
-    def _family(self) -> GaugeMetricFamily:
-        return GaugeMetricFamily(
-            "reprise_engine_kv", "The engine's keys and values: kv_report.", labels=["what"]
-        )
-
-
-def watch_engine(report: Callable[[], dict[str, int]]) -> None:
-    """Export `report` (an engine's kv_report) as reprise_engine_kv{what="..."}."""
-    REGISTRY.register(EngineReport(report))

@@ -54,11 +54,9 @@ def _instructions(scope: Scope | None) -> dict[str, str]:
 
 def _window(scope: Scope | None) -> tuple[int, int]:
     """Exchanges shown word for word, and exchanges summarised at a time."""
-    chosen = scope.prompt if scope else {}
-    return (
-        chosen.get("context_turns", settings.CONTEXT_TURNS),
-        chosen.get("summary_step", settings.SUMMARY_STEP),
-    )
+    if scope is None:
+        return settings.CONTEXT_TURNS, settings.SUMMARY_STEP
+    return scope.context_turns, scope.summary_step
 
 
 def _stored(generation: Generation) -> list[Turn]:

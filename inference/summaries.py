@@ -114,5 +114,4 @@ def _digest(part: Turns) -> str:
 
 
 def _step(generation: Generation) -> int:
-    scope = generation.scope
-    return int(scope.prompt.get("summary_step", settings.SUMMARY_STEP) if scope else settings.SUMMARY_STEP)
+    return generation.scope.summary_step if generation.scope else settings.SUMMARY_STEP

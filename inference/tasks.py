@@ -118,7 +118,7 @@ def _serve(queue: str) -> None:
             continue
         log.info("worker_ready", queue=queue, seat=workers.own_seat())
         threading.Thread(
-            target=live_ledger.keep_publishing, args=(held.kv_snapshot,), name="publish-ledger", daemon=True
+            target=live_ledger.keep_publishing, args=(held,), name="publish-ledger", daemon=True
         ).start()
         workers.keep_announcing(queue, farewells.Listener(held.end_session).hear)
 

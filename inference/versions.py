@@ -16,6 +16,7 @@ from django.db import connection, transaction
 
 from . import announcements, metrics
 from .models import ALIVE, OPEN, Entry, Generation, Scope, Version
+from .understanding.changing import changing_in_text
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+@-]{0,99}")
 _LOCK = 0x5265_7672  # of two bumps at once, the second finds what the first made
@@ -52,6 +53,12 @@ class Bump:
     entries: int
     open: int
     told: bool = False
+
+    @property
+    def changing(self) -> list[str]:
+        """The pieces of the new system prompt that look as if they changed with every request: nothing behind
+        them would ever be computed only once."""
+        return changing_in_text(self.after.system_prompt)
 
 
 Row = tuple[str, str | None]

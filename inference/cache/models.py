@@ -3,6 +3,7 @@
 import uuid
 from typing import ClassVar, Self
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
@@ -51,6 +52,17 @@ class Scope(models.Model):
 
     def __str__(self) -> str:
         return f"{self.app} {self.model_version} [{self.hash[:8]}]"
+
+    @property
+    def context_turns(self) -> int:
+        """Exchanges that lookups and, at least, prompts read word for word: as many as when the scope came to
+        be, whatever the settings of this process are."""
+        return int(self.prompt.get("context_turns", settings.CONTEXT_TURNS))
+
+    @property
+    def summary_step(self) -> int:
+        """Exchanges that are summarised at a time."""
+        return int(self.prompt.get("summary_step", settings.SUMMARY_STEP))
 
 
 class Version(models.Model):

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from uuid import UUID
 
-from django.conf import settings
-
 from inference import knowledge
 from inference.embedding import Vector, embed, identity
 from inference.models import Scope
@@ -151,7 +149,7 @@ def read(scope: Scope, session: UUID, turns: Turns, misread: Set[int] = frozense
     """The probe for the last of `turns`; those of `misread` only look like corrections. Raises ValueError
     when the last is no question."""
     named = _ground(scope) if len(turns) > 1 else NOTHING
-    context = read_context(turns, settings.CONTEXT_TURNS, misread=misread, vectors=vectors(), ground=named)
+    context = read_context(turns, scope.context_turns, misread=misread, vectors=vectors(), ground=named)
     cautious = careful(context)
     doubted = cautious.dependence.dependent and likely_alone(context)
     return Probe(scope, session, turns, cautious, context if doubted else None)

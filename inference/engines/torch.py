@@ -70,8 +70,7 @@ WARM_SHARE = 0.5
 # How often `cancelled` is asked while no token comes.
 CANCEL_SECONDS = 0.03
 
-# Sessions whose end was never signalled lose their pins after an hour, looked for once a minute.
-SESSION_SECONDS = 3600.0
+# How often sessions are looked for whose end was never signalled.
 SWEEP_SECONDS = 60.0
 
 
@@ -83,8 +82,10 @@ class TorchEngine:
     are for keys and values kept for reuse (0: none are), `kv_limit` for those and the running requests'
     (None: no bound). `kv_cold_int8` keeps what was long unused in int8 before it is evicted, if the model's
     logits bear it. `recall` says when long sequences are archived and recalled, and how: see RecallPolicy.of
-    (None: never). `batch` answers are computed at once; more wait. Loading takes about 3.5 s; raises
-    EngineUnavailable when there is no model, ValueError for an unknown dtype.
+    (None: never). `session_seconds` after its last answer a session counts as over though nobody said so: no
+    sooner than for whoever asks, or what a person who comes back has read would be the first to be evicted.
+    `batch` answers are computed at once; more wait. Loading takes about 3.5 s; raises EngineUnavailable when
+    there is no model, ValueError for an unknown dtype.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class TorchEngine:
         kv_limit: int | None = None,
         kv_cold_int8: bool = False,
         recall: Mapping[str, Any] | None = None,
+        session_seconds: float = 6 * 3600,
         batch: int = 8,
     ) -> None:
         self._identity = weights.read_identity(model_dir, dtype)
@@ -130,6 +132,7 @@ class TorchEngine:
         self._buffers = Buffers(self.ledger, self._model.dtype, self._window, round(kv_budget * WARM_SHARE))
         self._live: dict[str, Buffer] = {}
         self._numbers = itertools.count()
+        self._session_seconds = session_seconds
         self._swept_at = time.monotonic()
         self._lock = threading.Lock()
 
@@ -257,9 +260,7 @@ class TorchEngine:
             fitted = fit(request.turns, count=self._tokenizer.count, budget=budget)
         except PromptTooLong as problem:
             raise EngineFailed(str(problem)) from problem
-        prompt = prompt_tokens(self._tokenizer, fitted.turns, request.cache_salt, self._written)
-        if len(prompt) > budget:  # as written an answer can be longer than as read
-            prompt = self._tokenizer.encode(fitted.turns)
+        prompt = prompt_tokens(self._tokenizer, fitted.turns, request.cache_salt, self._written, budget)
         return _Run(request, fitted, prompt)
 
     def _events(self, run: "_Run") -> Generator[Delta | Finished, None, None]:
@@ -278,16 +279,10 @@ class TorchEngine:
             yield Delta(piece, tuple(run.output[shown:]))
         if text.stopped:
             run.reason = "stop"
-        self._remember(run)
+        if self._store is not None:
+            scope = run.request.cache_salt
+            self._written.remember_run(self._tokenizer, scope, run.prompt, run.text, run.output)
         yield run.finished()
-
-    def _remember(self, run: "_Run") -> None:
-        """The answer as it was written, if its text stands for all of it."""
-        answer = run.output
-        if answer and answer[-1] in self._tokenizer.end_ids:
-            answer = answer[:-1]
-        if self._store is not None and answer and self._tokenizer.decode(answer) == run.text:
-            self._written.remember(run.request.cache_salt, run.prompt, run.text, answer)
 
     def _tokens(self, run: "_Run") -> Iterator[int]:
         """Every token of the answer, an end-of-turn token included; afterwards `run.reason` says why it
@@ -410,7 +405,7 @@ class TorchEngine:
         now = time.monotonic()
         if self._store is not None and now - self._swept_at > SWEEP_SECONDS:
             self._swept_at = now
-            self._store.sweep(SESSION_SECONDS)
+            self._store.sweep(self._session_seconds)
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """vLLM, in this process or behind a `vllm serve` address: paged KV, continuous batching, prefix caching.
 
 Token ids go in and come out, by the tokenizer and template in MODEL_DIR: prompts are the same as the torch
-engine's, blocks are shared by what was really computed, and nothing is ever tokenised twice.
+engine's, answers that were written here stand in them as they were written, and so blocks are shared by what
+was really computed.
 """
 
 import asyncio
@@ -30,6 +31,7 @@ from inference.engines.detokenise import TextStream
 from inference.engines.event_loop import Cancelled, LoopThread
 from inference.engines.prompt import Fitted, PromptTooLong, answer_room, fit
 from inference.engines.tokenizer import ChatTokenizer
+from inference.engines.written import WrittenAnswers, prompt_tokens
 from inference.kv.shape import Shape
 from inference.kv.snapshot import Snapshot
 from inference.understanding.turns import Turns
@@ -133,6 +135,7 @@ class VllmEngine:
         self._strong = weights.count_parameters(Path(model_dir)) >= STRONG_PARAMETERS
         self._tokenizer = ChatTokenizer(Path(model_dir))
         self._bytes_per_token = Shape.of_model(Path(model_dir), dtype).bytes_per_token
+        self._written = WrittenAnswers()
         self._cap = window
         self._live = 0
         self._lock = threading.Lock()
@@ -183,6 +186,7 @@ class VllmEngine:
     def reset(self) -> None:
         """Forgets all cached blocks. Tried again while requests hold some; raises EngineUnavailable when they
         still do after RESET_SECONDS, EngineFailed when the server doesn't offer it."""
+        self._written.forget()
         self._loop.call(self._forget())
 
     async def _forget(self) -> None:
@@ -222,7 +226,8 @@ class VllmEngine:
             fitted = fit(request.turns, count=self._tokenizer.count, budget=budget)
         except PromptTooLong as problem:
             raise EngineFailed(str(problem)) from problem
-        run = _Run(request, fitted, self._tokenizer.encode(fitted.turns))
+        prompt = prompt_tokens(self._tokenizer, fitted.turns, request.cache_salt, self._written, budget)
+        run = _Run(request, fitted, prompt)
         return self._events(run, window - len(run.prompt))
 
     def _events(self, run: "_Run", room: int) -> Generator[Delta | Finished, None, None]:
@@ -242,6 +247,7 @@ class VllmEngine:
             for token in tokens:
                 run.output.append(token)
                 if piece := text.push(token):
+                    run.text += piece
                     yield Delta(piece, tuple(run.output[shown:]))
                     shown = len(run.output)
                 if text.stopped:
@@ -250,7 +256,10 @@ class VllmEngine:
         if run.reason is None:
             raise EngineUnavailable("vLLM ended the stream in the middle of the answer")
         if run.reason != "cancelled" and (piece := text.finish()):
+            run.text += piece
             yield Delta(piece, tuple(run.output[shown:]))
+        scope = run.request.cache_salt
+        self._written.remember_run(self._tokenizer, scope, run.prompt, run.text, run.output)
         yield run.finished()
 
     def _tokens(self, run: "_Run", job: Job) -> Generator[int, None, None]:
@@ -293,6 +302,7 @@ class _Run:
     fitted: Fitted
     prompt: list[int]
     output: list[int] = field(default_factory=list)
+    text: str = ""
     cached_tokens: int = 0
     reason: Reason | None = None
     chances: tuple[float, ...] = ()

@@ -44,6 +44,15 @@ class WrittenAnswers:
         if not self._texts[scope, text]:
             del self._texts[scope, text]
 
+    def remember_run(
+        self, tokenizer: ChatTokenizer, scope: str, prompt: Sequence[int], text: str, output: Sequence[int]
+    ) -> None:
+        """The answer `output` behind `prompt`, an end-of-turn token perhaps included, of which `text` was
+        given out; nothing where that text doesn't stand for all of it."""
+        answer = output[:-1] if output and output[-1] in tokenizer.end_ids else output
+        if answer and tokenizer.decode(answer) == text:
+            self.remember(scope, prompt, text, answer)
+
     def knows(self, scope: str, text: str) -> bool:
         """Whether any answer reads `text`; cheaper than `recall`, which needs the tokens before it."""
         with self._lock:
@@ -68,10 +77,18 @@ def _digest_of_text(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
-def prompt_tokens(tokenizer: ChatTokenizer, turns: Turns, scope: str, written: WrittenAnswers) -> list[int]:
+def prompt_tokens(
+    tokenizer: ChatTokenizer, turns: Turns, scope: str, written: WrittenAnswers, most: int | None = None
+) -> list[int]:
     """The prompt of `turns` as token ids. Answers that were written here, behind just these tokens, are put
     in as they were written. All else is read from the rendered text, and so is everything when the template
-    doesn't repeat the answers word for word."""
+    doesn't repeat the answers word for word, or when there would be more than `most` tokens: as written an
+    answer can be longer than as read."""
+    ids = _as_written(tokenizer, turns, scope, written)
+    return ids if most is None or len(ids) <= most else tokenizer.encode(turns)
+
+
+def _as_written(tokenizer: ChatTokenizer, turns: Turns, scope: str, written: WrittenAnswers) -> list[int]:
     text = tokenizer.render(turns)
     known = {
         place: turn["content"]

@@ -66,11 +66,12 @@ class Slab:
             self._memory.give_back(part)
         self._free.append(slot)
 
-    def give_back(self, layer: int, slot: int, end: int) -> None:
-        """The memory of the first `end` positions of a slot in one layer goes back to the system."""
+    def give_back(self, layer: int, slot: int, first: int, end: int) -> None:
+        """The memory of the positions `first` to `end` (left out) of a slot in one layer goes back to the
+        system."""
         for kind in self.kv[layer, :, slot]:
             for head in kind:
-                self._memory.give_back(head[:end])
+                self._memory.give_back(head[first:end])
 
 
 class Plug(Protocol):
@@ -156,7 +157,15 @@ class Buffer:
 
     def release(self, layer: int, end: int) -> None:
         """The memory of the first `end` positions in one layer goes back to the system."""
-        self.slab.give_back(layer, self.slot, end)
+        self.slab.give_back(layer, self.slot, 0, end)
+
+    def trim(self, tokens: int) -> None:
+        """The memory behind the first `tokens` positions, in whole blocks, goes back to the system."""
+        end = in_blocks(tokens)
+        if self.touched > end:
+            for layer in range(len(self.kv)):
+                self.slab.give_back(layer, self.slot, end, self.touched)
+            self.touched = end
 
     def part(self, first: int, last: int) -> torch.Tensor | Cold:
         """The keys and values at positions `first` to `last` (left out), to be copied or kept while `guard`
@@ -195,7 +204,8 @@ class Buffers:
         self._lock = threading.Lock()
 
     def take(self, scope: str, prompt: Sequence[int], tokens: int) -> Buffer:
-        """One with room for `tokens`. Its `length` says how many of the first of `prompt` it holds."""
+        """One with room for `tokens`. Its `length` says how many of the first of `prompt` it holds. No memory
+        behind that room is taken from the system: whoever booked it has booked all there is."""
         with self._lock:
             found, held = self._best(scope, prompt, tokens)
             if found is not None:
@@ -204,6 +214,7 @@ class Buffers:
         if found is None:
             return self._new(self._capacity(tokens))
         found.buffer.go_on_from(held)
+        found.buffer.trim(tokens)
         return found.buffer
 
     def _new(self, capacity: int) -> Buffer:

@@ -5,14 +5,14 @@ import uuid
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from inference import dispatch, live_ledger, workers
-from inference.engines.base import EngineUnavailable
+from inference.engines.base import Engine, EngineUnavailable
 from inference.kv.ledger import Ledger
 from inference.kv.shape import Shape
 from inference.kv.snapshot import Snapshot, snapshot
@@ -79,18 +79,23 @@ def test_what_cannot_be_told_now_is_told_next_time(seat: str, monkeypatch: pytes
     monkeypatch.setattr(workers, "announce_seconds", lambda: 0.01)
     problems = [EngineUnavailable("far away"), RuntimeError("on purpose")]
 
-    def take() -> Snapshot:
-        if problems:
-            raise problems.pop()
-        workers.leaving.set()
-        return held()
+    class Far:
+        def kv_snapshot(self) -> Snapshot:
+            if problems:
+                raise problems.pop()
+            return held()
+
+        def kv_report(self) -> dict[str, int]:
+            workers.leaving.set()
+            return {"prefix_hits": 3}
 
     try:
-        live_ledger.keep_publishing(take)
+        live_ledger.keep_publishing(cast(Engine, Far()))
     finally:
         workers.leaving.clear()
     (told,) = live_ledger.found(QUEUE)
     assert told.figures and not problems
+    assert told.figures["report"] == {"prefix_hits": 3}
 
 
 def test_the_command_says_what_they_told(seat: str, model_dir: Path) -> None:  # noqa: F811

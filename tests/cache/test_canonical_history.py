@@ -2,12 +2,16 @@
 
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
 from inference import history, pipeline, prompting, service
+from inference.engine import engine
+from inference.engines.tokenizer import ChatTokenizer
 from inference.models import Entry, Generation, Reuse, ServedBy, State, Wording
 from inference.understanding.turns import Turn
 
@@ -15,6 +19,7 @@ from .conftest import turns, work
 
 CAPITAL = "What is the capital of France?"
 SPELLED = "what is the  capital of FRANCE"
+REWORDED = "What city is France's capital?"
 
 
 class Talk:
@@ -72,6 +77,31 @@ def test_other_words_share_one_prompt_and_then_one_answer(served) -> None:
     assert first.served_by == ServedBy.MODEL and first.finish_reason == "stop"
     assert second.served_by == ServedBy.EXACT and second.text == first.text
     assert prompting.build(other.queue("Thanks?")).turns == prompt
+
+
+@pytest.mark.parametrize("canonical", [True, False], ids=["the entry's words", "the person's own"])
+def test_after_a_semantic_hit_the_model_goes_on_from_what_it_read_for_somebody_else(
+    monkeypatch: pytest.MonkeyPatch, canonical: bool
+) -> None:
+    """By token ids, and by what the engine did not compute again; without the entry's words it would have had
+    to read the turn anew."""
+    if not canonical:
+        monkeypatch.setattr(history, "adds_nothing", lambda asked, born: False)
+    engine().reset()
+    first = Talk().ask(CAPITAL)
+    read = first.prompt_tokens + first.completion_tokens - 1  # the token that ends it was never computed
+    assert first.served_by == ServedBy.MODEL and first.finish_reason == "stop"
+
+    talk = Talk()
+    assert talk.ask(REWORDED).served_by == ServedBy.SEMANTIC
+    follow_up = talk.ask("Name one thing that one can see in that city.")
+    assert follow_up.served_by == ServedBy.MODEL
+    tokenizer = ChatTokenizer(Path(settings.MODEL_DIR))
+    before = [*tokenizer.encode(prompting.build(first).turns), *first.output_token_ids]
+    prompt = tokenizer.encode(prompting.build(follow_up).turns)
+    assert len(before) == read + 1
+    assert (prompt[: len(before)] == before) == canonical
+    assert follow_up.cached_tokens == read if canonical else follow_up.cached_tokens < first.prompt_tokens
 
 
 def test_a_view_holds_once_the_model_has_read_it(served) -> None:

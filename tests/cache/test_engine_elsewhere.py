@@ -23,7 +23,6 @@ def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
         settings.OPENAI_MODEL = "a-model"
         settings.ENGINE_WINDOW = 2048
         monkeypatch.setattr(engine, "_engine", None)
-        monkeypatch.setattr("inference.metrics.watch_engine", lambda report: None)  # once in a process
         yield running
 
 

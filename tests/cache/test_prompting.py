@@ -8,9 +8,10 @@ import pytest
 
 from config.celery import app
 from inference import dispatch, knowledge, pipeline, prompting, service, summaries
+from inference.cache import probe
 from inference.cache.models import Source
 from inference.engines.base import EngineUnavailable
-from inference.models import Entry, Generation, ServedBy, Status, Summary
+from inference.models import Entry, Generation, Scope, ServedBy, Status, Summary
 from inference.understanding.digest import extract
 
 from .conftest import Ask, turns, work
@@ -29,6 +30,36 @@ def shop(tmp_path: Path, settings) -> Path:
 def said(count: int) -> list[str]:
     """`count` exchanges and a question."""
     return [text for at in range(count) for text in (f"Question {at}?", f"Answer {at}.")] + ["And now?"]
+
+
+# Two exchanges of which the model that comes along makes one sentence.
+LIGHTHOUSES = (
+    "How do lighthouses work?",
+    "A lighthouse has a strong lamp at the top of a tower. A lens bends the light of the lamp into a narrow "
+    "beam, and the beam turns around slowly, so that ships far out at sea see it as a flash. Each lighthouse "
+    "has a rhythm of its own, so that sailors can tell where they are.",
+    "Who looks after the lamp?",
+    "In the past a keeper lived in the lighthouse and lit the lamp every evening. The keeper also cleaned "
+    "the lens, wound up the clockwork and wrote down the weather. Today nearly all lighthouses are "
+    "automatic, and somebody comes by only now and then to check them.",
+)
+
+
+def run_sent(name: str) -> int:
+    """Do what the tasks of this name ask for that wait for an engine, as a worker would; returns how many."""
+    done = 0
+    app.loader.import_default_modules()  # as a worker does when it starts
+    with app.connection_for_read() as connection, connection.SimpleQueue("generate") as waiting:
+        while True:
+            try:
+                task = waiting.get(timeout=1)
+            except waiting.Empty:
+                return done
+            task.ack()
+            if task.headers["task"].endswith(f".{name}"):
+                arguments, *_ = task.payload
+                app.tasks[task.headers["task"]].apply(args=arguments, throw=True)
+                done += 1
 
 
 class TestKnowledge:
@@ -87,6 +118,12 @@ class TestWindow:
         assert [turn["content"] for turn in shown] == said(7)[8:]
         assert "Question 3?" in told["content"] and "Question 4?" not in told["content"]
 
+    def test_a_lookup_reads_the_window_of_its_scope(self, scope: Scope, settings) -> None:
+        scope.prompt = {"context_turns": 3}
+        settings.CONTEXT_TURNS = 10
+        window = probe.read(scope, uuid.uuid4(), turns(*said(7))).context.window
+        assert [turn["content"] for turn in window] == said(7)[8:-1]
+
 
 class TestSummaries:
     def test_between_two_steps_a_prompt_begins_with_the_one_before(self, queue: Ask) -> None:
@@ -99,7 +136,7 @@ class TestSummaries:
         ]
         assert steps == [9, 13, 17, 21, 25]
 
-    def test_the_engine_writes_them_before_they_are_needed(self, queue: Ask, settings) -> None:
+    def test_they_are_prepared_before_they_are_needed(self, queue: Ask, settings) -> None:
         settings.SUMMARY_STEP = 2
         session = uuid.uuid4()
         for at in range(3):
@@ -107,9 +144,23 @@ class TestSummaries:
         summary = Summary.objects.get()
         assert (summary.source, summary.used) == (Source.EXTRACT, False)
         assert [turn["content"] for turn in summary.turns] == said(2)[:-1]
-        if summaries.write(summary.pk):
-            summary.refresh_from_db()
-            assert summary.source == Source.ENGINE and summary.text
+
+    def test_the_engine_writes_what_prompts_then_hold(self, queue: Ask, settings, no_workers: None) -> None:
+        """By the task that was sent: the worker's whole way, from the queue to the prompt."""
+        settings.SUMMARY_STEP, settings.CONTEXT_TURNS = 2, 3
+        session = uuid.uuid4()
+        work(queue(*LIGHTHOUSES, "And now?", session=session))
+        summary = Summary.objects.get()
+        assert (summary.source, summary.text) == (Source.EXTRACT, extract(summary.turns))
+        assert run_sent("summarise") == 1
+        summary.refresh_from_db()
+        assert summary.source == Source.ENGINE and not summary.used
+        assert 0 < len(summary.text) < len("".join(LIGHTHOUSES)) and summary.text != extract(summary.turns)
+        later = queue(*LIGHTHOUSES, *said(3), session=session)
+        told, *shown = prompting.build(later).turns
+        assert told["content"].endswith(f"Earlier in this conversation: {summary.text}")
+        assert [turn["content"] for turn in shown] == said(3)
+        assert Summary.objects.get().used and not summaries.write(summary.pk)
 
     def test_a_summary_that_a_prompt_has_held_stays(self, queue: Ask) -> None:
         session = uuid.uuid4()

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, models, transaction
 from django.utils import timezone
 
-from inference import claims, compute, farewells, pipeline, service, sessions, stream
+from inference import claims, compute, engine, farewells, pipeline, service, sessions, stream
 from inference.cache import lifecycle, probe
 from inference.cache.models import Source
 from inference.models import (
@@ -65,6 +65,11 @@ def test_the_engines_are_told_of_an_idle_session(settings) -> None:
     sessions.end_idle()
     listener.hear()
     assert heard == [str(mine)]
+
+
+def test_an_engine_that_is_not_told_waits_as_long(settings) -> None:
+    settings.ENGINE, settings.SESSION_IDLE_SECONDS = "torch", 1234
+    assert engine.options()["session_seconds"] == 1234
 
 
 def test_a_question_keeps_a_session_from_ending(queue: Ask, settings) -> None:

@@ -40,6 +40,19 @@ def test_a_bump_by_command(tmp_path: Path) -> None:
     assert (record.before["knowledge"], record.after["knowledge"]) == ("1", "2026-12")
 
 
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_prompt_that_changes_with_every_request_is_warned_of_first(tmp_path: Path, dry: list[str]) -> None:
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("You help. The current time is {now}.", encoding="utf-8")
+    said = io.StringIO()
+    call_command(
+        "bump_version", "--knowledge", "2", "--system-prompt", str(prompt), *dry, stdout=said, stderr=said
+    )
+    warned, done = said.getvalue().index("'{now}'"), said.getvalue().index("from knowledge 1 to 2")
+    assert warned < done and "seems to change with every request" in said.getvalue()
+    assert Version.objects.exists() is not bool(dry), "a warning is no refusal"
+
+
 def test_a_dry_bump_switches_nothing() -> None:
     assert "Would switch from knowledge 1 to 2" in run("bump_version", "--knowledge", "2", "--dry-run")
     assert not Version.objects.exists() and not AuditRecord.objects.exists()

@@ -66,6 +66,19 @@ def test_a_version_is_bumped_after_a_look(client: Client) -> None:
     assert "Switched to 2026-12" in page and "Earlier switches" in page
 
 
+@pytest.mark.parametrize(
+    ("prompt", "warned"), [("You help. Session id: {session}", True), ("You help.", False)]
+)
+def test_a_prompt_that_changes_with_every_request_is_warned_of_first(
+    client: Client, prompt: str, warned: bool
+) -> None:
+    sent = {"knowledge": "2026-12", "system_prompt": prompt}
+    text = client.post(reverse("console_preview_bump"), sent).content.decode()
+    assert ("changed with every request" in text) is warned
+    assert ('<code dir="auto">{session}</code>' in text) is warned
+    assert client.post(reverse("console_bump"), hidden(text)).status_code == 302
+
+
 def test_of_two_who_switch_the_second_looks_again(client: Client) -> None:
     looked = client.post(reverse("console_preview_bump"), {"knowledge": "7", "system_prompt": "Mine."})
     versions.bump("6", "Theirs.")

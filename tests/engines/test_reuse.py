@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +23,21 @@ from .conftest import Reply, ask, assistant, generated, system, user
 
 FACTS = "The library opens at nine. It closes at five. Luna the cat lives there. " * 6
 names = itertools.count()
+
+
+def test_a_session_whose_end_nobody_signalled_is_over_after_its_time(
+    model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = TorchEngine(model_dir, window=512, session_seconds=0.5)
+    ask(engine, "Hello?", session="left", max_tokens=2)
+    time.sleep(0.6)  # over, were it looked for
+    ask(engine, "Hello there?", session="here", max_tokens=2)
+    assert engine.kv_report()["stored_sessions"] == 2, "looked for once in a while only"
+    monkeypatch.setattr("inference.engines.torch.SWEEP_SECONDS", 0.0)
+    ask(engine, "Hello again?", session="here", max_tokens=2)
+    assert [held.session for held in engine._store.holdings()] == ["here"]
+    ask(engine, "Hello?", session="left", max_tokens=2)  # who comes back all the same is known again
+    assert engine.kv_report()["stored_sessions"] == 2
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from inference.engines.base import EngineFailed, EngineUnavailable, Request
 from inference.engines.tokenizer import ChatTokenizer
 from inference.engines.vllm import VllmEngine, read_metrics, safe_salt
 from inference.engines.vllm_served import _PROBE
+from inference.understanding.turns import Turns
 
-from .conftest import user
+from .conftest import assistant, user
 from .faulty_server import Exchange, Faulty, faulty_server
 
 QUESTION = Request("r", [user("Hello?")])
@@ -68,6 +69,38 @@ def test_tokens_go_in_and_come_out(engine: VllmEngine, server: Faulty, model_dir
     assert body["cache_salt"] == safe_salt("a scope/1") != "a scope/1"
     assert body["max_tokens"] == 512 - len(body["prompt"])
     assert body["stop_token_ids"] == sorted(tokenizer.end_ids)
+
+
+def test_an_answer_stands_in_later_prompts_as_it_was_written(
+    engine: VllmEngine, server: Faulty, model_dir: Path
+) -> None:
+    """Read from its text it would be one token, and all blocks behind it others."""
+    tokenizer = ChatTokenizer(model_dir)
+    spelled = [token for piece in (" li", "brary") for token in tokenizer.encode_plain(piece)]
+    assert tokenizer.encode_plain(" library") != spelled
+
+    def answers(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.say({"choices": [{"text": "", "token_ids": [*spelled, 2], "finish_reason": "stop"}]})
+        exchange.say("[DONE]")
+
+    server.faults = [answers] * 5
+    first = Request("r", QUESTION.turns, cache_salt="scope")
+    list(engine.stream(first))
+    later = [*QUESTION.turns, assistant(" library"), user("Where?")]
+
+    def prompt(turns: Turns, scope: str = "scope") -> list[int]:
+        list(engine.stream(Request("r", turns, cache_salt=scope)))
+        read: list[int] = server.asked[-1].body["prompt"]
+        return read
+
+    before = tokenizer.encode(QUESTION.turns)
+    assert prompt(later)[: len(before) + len(spelled)] == [*before, *spelled]
+    assert prompt(later, "another scope") == tokenizer.encode(later)
+    assert prompt([user("Something else?"), *later[1:]]) != prompt(later)
+    server.faults = [page({"success": True}), answers]
+    engine.reset()
+    assert prompt(later) == tokenizer.encode(later)
 
 
 def test_a_server_with_another_model_is_refused(engine: VllmEngine, server: Faulty) -> None:

@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from cacheadmin import gauges
-from inference import pipeline, service, workers
+from inference import live_ledger, pipeline, service, workers
+from inference.kv.snapshot import Snapshot
 from inference.models import Generation, Observation, Scope, ServedBy, State, Verdict, Wording
 from inference.redis import client as valkey
 from inference.scopes import for_measuring
@@ -97,6 +99,32 @@ def test_the_estimate_of_wrong_hits_and_its_bounds(client: Client, scope: Scope)
     )
     assert estimate == pytest.approx(1 / 18)
     assert 0 < low < estimate < high < 0.3
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["own figures", "one folder for all processes"])
+def test_what_engines_report_is_told_by_worker(
+    client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared: bool
+) -> None:
+    """The engine is in another process: what that one counts is not what this one exposes."""
+    if shared:
+        monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    else:
+        monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
+    monkeypatch.setattr(workers, "_seat", "")
+    for seat, hits in (("one", 640), ("two", 32)):
+        workers.take_seat(seat)
+        workers.announce("generate")
+        live_ledger.publish(
+            Snapshot({"live_bytes": 2**20}), {"prefix_hits": hits, "prefix_queries": 900, "recall_hits": 0}
+        )
+    told = scrape(client)
+    assert value(told, "reprise_engine_kv", seat="generate.one", what="prefix_hits") == 640
+    assert value(told, "reprise_engine_kv", seat="generate.two", what="prefix_hits") == 32
+    assert value(told, "reprise_engine_kv", what="prefix_queries") == 1800
+    assert value(told, "reprise_engine_kv", what="recall_hits") == 0
+    assert value(told, "reprise_kv_bytes", seat="generate.one", what="live") == 2**20
+    workers.withdraw("generate")
+    assert value(scrape(client), "reprise_engine_kv", seat="generate.two") is None, "gone with its worker"
 
 
 def test_without_valkey_the_rest_is_told(client: Client, settings) -> None:

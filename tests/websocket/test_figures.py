@@ -40,6 +40,14 @@ def total(samples: Samples, name: str, **labels: str) -> float:
     return sum(v for (n, have), v in samples.items() if n == name and labels.items() <= dict(have).items())
 
 
+def asked_by_seat(samples: Samples) -> dict[str, float]:
+    """Tokens of prompts that each engine has looked for so far."""
+    named = [
+        (dict(labels), value) for (name, labels), value in samples.items() if name == "reprise_engine_kv"
+    ]
+    return {labels["seat"]: value for labels, value in named if labels["what"] == "stored_asked"}
+
+
 async def hear(tab: Tab, text: str, conversation: UUID | None = None) -> protocol.Accepted:
     accepted = await tab.say(text, conversation)
     await tab.whole(accepted.generation)
@@ -103,6 +111,21 @@ async def test_everything_that_dashboard_and_rules_ask_for_is_told(stack: Stack)
         with suppress(AssertionError):
             await records.eventually(all_told, within=30)
     assert not missing
+
+
+async def test_what_the_engine_reports_is_told_though_it_is_in_another_process(stack: Stack) -> None:
+    async with stack_client(stack) as tab:
+        before = asked_by_seat(await scrape(stack))
+        first = await hear(tab, questions.short())
+        row = await records.look(lambda: Generation.objects.get(pk=first.generation))
+        assert row.prompt_tokens > 0
+
+        async def told_of_the_prompt() -> bool:
+            after = asked_by_seat(await scrape(stack))
+            rises = [asked - before.get(seat, 0) for seat, asked in after.items()]
+            return any(rise >= row.prompt_tokens for rise in rises)
+
+        await records.eventually(told_of_the_prompt, within=30)
 
 
 async def test_logs_name_the_answer_through_web_queue_and_engine(stack: Stack) -> None:

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from cacheadmin.asking import actor, text_of
 from cacheadmin.bumping import bump
 from inference import versions
+from inference.checks import HINT
 
 
 class Command(BaseCommand):
@@ -28,9 +29,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         prompt = options["system_prompt"] and text_of(options["system_prompt"]).strip()
         try:
-            if options["dry_run"]:
-                made = versions.plan(options["knowledge"], prompt, back=options["back"])
-            else:
+            made = versions.plan(options["knowledge"], prompt, back=options["back"])
+            for piece in made.changing:
+                warning = f"The system prompt seems to change with every request: {piece!r}. {HINT}"
+                self.stderr.write(self.style.WARNING(warning))
+            if not options["dry_run"]:
                 made = bump(options["knowledge"], prompt, actor(), options["why"], back=options["back"])
         except versions.WrongVersion as problem:
             raise CommandError(str(problem)) from problem

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inference.engines.base import Delta, EngineFailed, Finished
-from inference.metrics import EngineReport
+from inference.engines.tokenizer import ChatTokenizer
 from inference.understanding.turns import Turn
 
 from .contenders import WINDOW, Contender, Reply, Said, assistant, read, request, system
@@ -56,6 +56,26 @@ def test_how_likely_words_are_to_begin_the_answer(it: Contender) -> None:
         assert 0.1 < likely <= 1 and max(other, another) < likely / 3
         assert reply.finished.completion_tokens <= limit
     assert ask(it, FRANCE).finished.chances == ()
+
+
+def test_an_answer_stands_in_later_prompts_as_it_was_written(it: Contender, model_dir: Path) -> None:
+    """Also one whose text, read again, comes to other tokens: what was computed behind it is found."""
+    if not it.token_ids:
+        pytest.skip("it takes text")
+    tokenizer = ChatTokenizer(model_dir)
+    for seed in range(20):
+        said = ask(it, KNOWLEDGE, "Tell me a story.", max_tokens=64, temperature=1.3, seed=seed)
+        answer = [token for token in said.finished.output_token_ids if token not in tokenizer.end_ids]
+        longer = len(answer) - len(tokenizer.encode_plain(said.text))
+        if longer and tokenizer.decode(answer) == said.text:
+            break
+    else:
+        raise AssertionError("every answer was written as it is read")
+    turns = (KNOWLEDGE, "Tell me a story.", assistant(said.text), "Go on.")
+    later = ask(it, *turns, max_tokens=2).finished
+    assert later.prompt_tokens == it.engine.count_tokens(request(*turns).turns) + longer
+    block = 32  # vLLM's, whole ones only
+    assert later.cached_tokens > said.finished.prompt_tokens + len(answer) - 1 - block
 
 
 def test_an_answer_comes_as_it_is_written(it: Contender) -> None:
@@ -300,20 +320,19 @@ def test_a_session_that_ends_takes_nothing_from_others(it: Contender) -> None:
     assert again.cached_tokens > 0.8 * again.prompt_tokens
 
 
-def test_what_vllm_counts_is_in_our_metrics(it: Contender) -> None:
+def test_what_vllm_counts_is_in_its_report(it: Contender) -> None:
     if it.kind != "vllm":
         pytest.skip("the others count for themselves")
     it.engine.reset()
-    before = exported(it)
+    before = counted(it)
     first, second = (ask(it, KNOWLEDGE, FRANCE, max_tokens=2, cache_salt="count").finished for _ in range(2))
-    after = exported(it)
+    after = counted(it)
     assert after["prefix_queries"] - before["prefix_queries"] == first.prompt_tokens + second.prompt_tokens
     assert after["prefix_hits"] - before["prefix_hits"] == second.cached_tokens > 0
     assert after["capacity_tokens"] > WINDOW and after["running_sequences"] == 0
 
 
-def exported(it: Contender) -> dict[str, float]:
-    """What a scrape finds of this engine, once vLLM has written its last step down."""
+def counted(it: Contender) -> dict[str, int]:
+    """The report, once vLLM has written its last step down."""
     time.sleep(0.5)
-    families = EngineReport(it.engine.kv_report).collect()
-    return {sample.labels["what"]: sample.value for family in families for sample in family.samples}
+    return it.engine.kv_report()
