@@ -7,16 +7,28 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from cacheadmin import audit
+from cacheadmin import audit, inventory, reading, thresholds
 from cacheadmin.models import AuditRecord, SavedSearch
 from cacheadmin.operators import create_operator
-from inference.models import DataSource, EntrySource, Scope
+from inference.cache import policy
+from inference.models import (
+    DataSource,
+    Decision,
+    Entry,
+    EntrySource,
+    Generation,
+    Invalidation,
+    Mode,
+    Scope,
+    Version,
+)
 
-from .conftest import ANSWER, FRESH, QUESTION, SUSPECT, doubted, operator, signed_in, stored
+from .conftest import ANSWER, FRESH, QUESTION, SUSPECT, doubted, generated, operator, signed_in, stored
 
 pytestmark = pytest.mark.django_db
 
@@ -210,6 +222,39 @@ def test_an_entry_s_page_tells_its_story(addresses: Addresses) -> None:
     for told in (QUESTION, ANSWER, SUSPECT, "alike (0.962), but entity: x200 / x300", "0.962", "skipped"):
         assert told in text, told
     assert '<mark class="number">36</mark>' in text and '<mark class="number">24</mark>' in text
+
+
+def test_a_list_that_is_cut_says_so(
+    addresses: Addresses, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is shown of many: the last so many, never as if these were all."""
+    client = signed_in(operator())
+    served = {"outcome": "hit", "layer": "exact", "reason": "the same", "milliseconds": 0.4}
+    Decision.objects.create(generation=generated(scope, QUESTION, ANSWER), entry=addresses.entry, **served)
+    session = addresses.wording.session
+    Entry.objects.filter(pk=addresses.entry.pk).update(session=session)
+    session.blocked.add(addresses.entry)
+    Invalidation.objects.create(
+        session=session, generation=Generation.objects.filter(session=session).get(), cause="correction"
+    )
+    Version.objects.create(app=settings.APP_NAME, knowledge="1")
+    policy.write(None, "", policy.BUILT_IN, Mode.LIVE, seen=0)
+    cut: dict[str, tuple[Any, tuple[str, ...], int]] = {
+        "console_entry": (reading.Story, ("wordings", "verdicts", "decisions", "readers", "lookups"), 3),
+        "console_pairing": (reading.Pairing, ("wordings", "verdicts"), 1),
+        "console_session": (inventory.Conversation, ("",), 4),
+        "console_versions": (inventory.App, ("scopes",), 1),
+        "console_thresholds": (thresholds.Picture, ("history",), 1),
+    }
+    for name, (owner, limits, times) in cut.items():
+        text = client.get(addresses.of(name)).content.decode()
+        assert "there may be more" not in text and "lookups tell" not in text, name
+        for limit in limits:
+            monkeypatch.setattr(owner, f"most_{limit}".strip("_"), 1)
+        text = client.get(addresses.of(name)).content.decode()
+        assert text.count("; there may be more") == times, name
+        assert ("As far as the last 1 lookups tell" in text) == (name == "console_entry")
+        assert ("Not every wording, verdict and action" in text) == (name == "console_entry")
 
 
 def test_a_pairing_s_page_shows_both_answers_and_what_differs(addresses: Addresses) -> None:

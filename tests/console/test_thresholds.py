@@ -1,5 +1,6 @@
 """The thresholds' page: what it shows, what saving does, and what it never does without a word."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from cacheadmin import thresholds
 from cacheadmin.models import AuditRecord
 from inference.cache import policy
 from inference.cache.policy import BUILT_IN, Thresholds
+from inference.calibration import fitting
+from inference.calibration.fitting import Pair
 from inference.models import Decision, Mode, Outcome, Policy, Scope, Verdict
 from tests.calibration.rows import entry_of, looked_up
 from tests.calibration.rows import values as stored_values
@@ -179,6 +182,59 @@ class TestSaving:
         assert "low=0.88" in text
         save(client, low=0.88, seen=1, confirmed="yes")
         assert "Calibration proposes" not in show(client) and policy.standing(None, "").live.low == 0.88
+
+    @pytest.mark.parametrize("mode", ["live", "shadow"])
+    def test_who_takes_up_a_proposal_keeps_what_it_was_fitted_to(self, client: Client, mode: str) -> None:
+        fit = fitted()
+        policy.write(None, "", Thresholds(0.985, 0.88, 0.78, 0.5), Mode.PROPOSED, seen=0, fit=fit)
+        form = re.search(r'<section class="notice proposal".*?</section>', show(client), re.DOTALL)
+        assert form
+        sent = dict(re.findall(r'name="(\w+)"\s+value="([^"]*)"', form.group()))
+        client.post(reverse("console_tune"), sent | {"mode": mode})
+        row = Policy.objects.get(version=2)
+        assert (row.mode, row.low, row.fit, row.author) == (mode, 0.88, fit, "olga")
+        record = AuditRecord.objects.get()
+        assert row.note == record.reason == "as proposed in version 1"
+        if mode == "shadow":  # and from there
+            save(client, low=0.88, seen=2, confirmed="yes", reason="It was right.")
+            row = Policy.objects.get(version=3)
+            assert (row.mode, row.fit, row.note) == ("live", fit, "It was right.")
+
+    def test_other_thresholds_than_the_proposed_ones_were_fitted_to_nothing(self, client: Client) -> None:
+        policy.write(None, "", Thresholds(0.985, 0.88, 0.78, 0.5), Mode.PROPOSED, seen=0, fit=fitted())
+        save(client, low=0.89, seen=1, confirmed="yes")
+        save(client, low=0.88, seen=2, confirmed="yes")  # by then the proposal does not wait any more
+        assert list(Policy.objects.filter(version__gt=1).values_list("fit", "note")) == [(None, "")] * 2
+
+
+def fitted() -> dict[str, Any]:
+    """A fit to 400 pairs, of which the less alike are wrong."""
+    pairs = [
+        Pair(f"{number}", "low" if number % 2 else "high", 0.8 + number / 2_000, number > 60)
+        for number in range(400)
+    ]
+    found = fitting.fit(pairs, {"high": 0.985, "low": 0.9, "likely": 0.97})
+    return found.to_json() | {"data": {"source": "cases x.jsonl", "lookups": 410, "right": 340, "wrong": 70}}
+
+
+def test_the_last_fit_is_shown_with_its_data_bounds_and_curves(client: Client) -> None:
+    fit = fitted() | {"data": fitted()["data"] | {"by_class": {"fact": 300, "business": 110}}}
+    policy.write(None, "", BUILT_IN, Mode.LIVE, seen=0, fit=fit)
+    policy.write(None, "", Thresholds(0.99, 0.95, 0.78, 0.5), Mode.LIVE, seen=1)
+    text = " ".join(show(client).split())
+    assert "The last fit: version 1" in text and "95.0% sure that at most 2.0%" in text
+    for told in ("by 400 pairs", "cases x.jsonl", "<dd>410</dd>", "<dd>340</dd>", fit["digest"]):
+        assert told in text, told
+    assert f"{fit['low']['bound'] * 100:.1f}%" in text and f"{fit['high']['bound'] * 100:.1f}%" in text
+    curves = re.findall(r'<polyline points="([^"]+)"', text)
+    assert [len(one.split()) for one in curves] == [len(fit[name]["curve"]) for name in ("high", "low")]
+    for one in curves:
+        across = [float(point.split(",")[0]) for point in one.split()]
+        assert across == sorted(across) and across[0] >= 0 and across[-1] <= 240
+        assert all(0 <= float(point.split(",")[1]) <= 80 for point in one.split())
+    threshold, n, wrong, _bound = fit["low"]["curve"][-1]
+    assert f'{threshold:.3f}</td> <td class="number">{n}</td> <td class="number">{wrong}</td>' in text
+    assert "The last fit" not in show(client, **{"class": "fact"})
 
 
 def test_the_trial_s_report_is_shown(client: Client, scope: Scope) -> None:
