@@ -11,12 +11,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from cacheadmin import audit, inventory, reading, thresholds
 from cacheadmin.models import AuditRecord, SavedSearch
 from cacheadmin.operators import create_operator
 from inference.cache import policy
 from inference.models import (
+    Check,
     DataSource,
     Decision,
     Entry,
@@ -291,6 +293,17 @@ def test_a_flush_is_on_record_beside_what_people_decide(addresses: Addresses) ->
     assert "1,234 of 2,000 deleted" in one and ">Go on<" in one and ">End it<" not in one
     undo = client.post(reverse("console_undo", args=[flush.batch]))
     assert undo.status_code == 400 and "can&#x27;t be undone" in undo.content.decode()
+
+
+def test_checks_that_wait_are_shown(addresses: Addresses, scope: Scope) -> None:
+    pairings = [addresses.wording, stored(scope, "What is asked besides?"), stored(scope, "And what else?")]
+    for one in pairings:
+        Check.objects.create(generation=generated(scope, one.question, ANSWER), wording=one)
+    Check.objects.filter(wording=pairings[0]).update(claimed_by="a worker", claimed_at=timezone.now())
+    client = signed_in(operator())
+    for name, told in (("console", "<dd>2</dd>"), ("console_health", '<td class="number">2 </td>')):
+        text = client.get(reverse(name)).content.decode()
+        assert told in text.partition("Checks in the background that wait")[2][:120], name
 
 
 @pytest.mark.parametrize("query", ["before=x", "before=-1", "action=x", "before=99999999999999999999"])
