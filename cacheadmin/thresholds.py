@@ -2,9 +2,10 @@
 thresholds would come to, and which of the last decisions would have been others."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -15,7 +16,7 @@ from inference.calibration import pairs
 from inference.calibration.bounds import interval, upper
 from inference.calibration.fitting import KINDS
 from inference.calibration.pairs import Histogram, Labelled
-from inference.models import Decision, Outcome, Policy, Scope
+from inference.models import Decision, Entry, Outcome, Policy, Scope
 
 from . import tuning
 from .remembering import Memory
@@ -65,11 +66,12 @@ class Figures:
 @dataclass(frozen=True)
 class Change:
     """A decision that would have been another. `would` is None where that hangs on a verifier that was not
-    asked."""
+    asked; `there`: the entry has not been deleted since."""
 
     decision: Decision
     measured: Measured
     would: str | None
+    there: bool = False
 
     @property
     def serves_more(self) -> bool:
@@ -136,7 +138,9 @@ class Picture:
 
     @cached_property
     def changes(self) -> list[Change]:
-        return changes(self.decisions, self.limits)
+        found = changes(self.decisions, self.limits)
+        there = _still_there([one.measured.entry for one in found])
+        return [replace(one, there=one.measured.entry in there) for one in found]
 
     @property
     def more_hits(self) -> int:
@@ -159,6 +163,14 @@ class Picture:
             return None
         return _MEMORY.get(("report", row.pk), lambda: shadow.report(row, most=shadow.SHOWN))
 
+    @cached_property
+    def examples(self) -> list["Example"]:
+        """The last lookups on which the policy on trial would have done something else."""
+        rows = self.report.examples if self.report else []
+        found = [(row, _entry_of(row)) for row in rows]
+        there = _still_there([entry for _row, entry in found if entry])
+        return [Example(row, entry if entry in there else None) for row, entry in found]
+
     @property
     def report_after(self) -> int:
         """On so many lookups the trial must have been tried to be worth reading."""
@@ -169,6 +181,24 @@ class Picture:
         """On how many it was, counted until that many."""
         row = self.standing.shadow
         return shadow.tried_on(row, self.report_after) if row else 0
+
+
+@dataclass(frozen=True)
+class Example:
+    """A decision on which two policies differ; `entry` is what the one on trial, or else the live one,
+    serves: None where it has been deleted since."""
+
+    decision: Decision
+    entry: UUID | None
+
+
+def _entry_of(row: Decision) -> UUID | None:
+    served = (row.shadowed or {}).get("entry") or row.entry_id
+    return UUID(str(served)) if served else None
+
+
+def _still_there(entries: Sequence[UUID]) -> set[UUID]:
+    return set(Entry.objects.filter(pk__in=entries).values_list("pk", flat=True))
 
 
 def picture(scope: Scope | None, content_class: str, wanted: Mapping[str, float]) -> Picture:

@@ -13,7 +13,7 @@ from inference.cache import policy
 from inference.cache.policy import BUILT_IN, Thresholds
 from inference.calibration import fitting
 from inference.calibration.fitting import Pair
-from inference.models import Decision, Mode, Outcome, Policy, Scope, Verdict
+from inference.models import Decision, Entry, Mode, Outcome, Policy, Scope, Verdict
 from tests.calibration.rows import entry_of, looked_up
 from tests.calibration.rows import values as stored_values
 
@@ -71,12 +71,29 @@ class TestLooking:
         assert "Of the last 11, 3 would be others: 0 more hits, 3 fewer." in text
         for row in observed:
             entry = reverse("console_entry", args=[stored_values(row.measured)["entry"]])
-            assert (row.generation.canonical_question in text) == (
-                stored_values(row.measured)["score"] == 0.91
-            )
+            session = reverse("console_session", args=[row.generation.session_id])
+            changes = stored_values(row.measured)["score"] == 0.91
+            assert (row.generation.canonical_question in text) == (session in text) == changes
             assert entry in text
         lower = show(client, high=0.99, low=0.86)
         assert "2 more hits, 0 fewer" in lower and "you will be asked once more" in lower
+
+    def test_links_lead_somewhere_also_when_the_entry_is_gone(
+        self, client: Client, scope: Scope, observed: list[Decision]
+    ) -> None:
+        row = policy.write(None, "", Thresholds(0.985, 0.8, 0.78, 0.5), Mode.SHADOW, seen=0)
+        born = entry_of(scope)
+        hit = {"outcome": "gray", "entry": str(born.entry_id)}
+        tried = looked_up(born, Outcome.NEAR, AGREE, shadow=row, shadowed=hit)
+        text = show(client, high=0.99, low=0.93)
+        assert "deleted since" not in text and f"{reverse('console_entry', args=[born.entry_id])}" in text
+        Entry.objects.all().delete()
+        thresholds.forget()
+        text = show(client, high=0.99, low=0.93)
+        assert text.count("deleted since") == 4 + 1 and tried.generation.canonical_question in text
+        links = set(re.findall(r'href="(/console/(?:sessions|entries)/[^"#?]+)', text))
+        assert len(links) == 4
+        assert {client.get(link).status_code for link in links} == {200}
 
     def test_only_of_the_chosen_scope_and_class(
         self, client: Client, scope: Scope, observed: list[Decision]
@@ -246,6 +263,9 @@ def test_the_trial_s_report_is_shown(client: Client, scope: Scope) -> None:
     text = show(client)
     assert "Tried on 2 lookups of the 1,000" in text and "served only by the one on trial" in text
     assert "50.0%" in text and "near → gray hit" in text
+    flat = " ".join(re.sub(r"<[^>]+>", " ", text).split())
+    assert "Of all lookups, served as it is 0.0% 0.0%–84.2%" in flat
+    assert "Of all lookups, served by the one on trial 100.0% 15.8%–100.0%" in flat
 
 
 def test_a_trial_that_was_long_enough_says_so(client: Client, scope: Scope, settings: Any) -> None:
