@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from django.db import connection
 
@@ -98,7 +99,7 @@ def judged(stretch: Stretch) -> Judged:
     with connection.cursor() as cursor:
         cursor.execute(_HOW_MANY, [stretch.since])
         every = max(1, cursor.fetchone()[0] // MOST)
-    wanted = {
+    wanted: dict[str, Any] = {
         "since": stretch.since,
         "step": stretch.step,
         "origin": ORIGIN,
@@ -112,7 +113,7 @@ def judged(stretch: Stretch) -> Judged:
     return Judged(_judged(wanted, (*CHECKS, *PEOPLE)), False)
 
 
-def _judged(wanted: Mapping[str, object], by: Sequence[str]) -> dict[datetime, dict[bool, tuple[int, int]]]:
+def _judged(wanted: Mapping[str, Any], by: Sequence[str]) -> dict[datetime, dict[bool, tuple[int, int]]]:
     found: dict[datetime, dict[bool, tuple[int, int]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_COUNTED, {**wanted, "by": list(by)})
