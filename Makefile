@@ -29,6 +29,7 @@ run: install ## Run Reprise on this machine (PORT=8000, VAR_DIR=var) until Ctrl-
 
 test: install-all ## Run the whole test suite with throw-away services (ARGS="..." for pytest, LANES=2)
 	@CHROMIUM="$$($(VENV)/python -m launch.browser)" || exit 1; export CHROMIUM; \
+	PROMTOOL="$$($(VENV)/python -m launch.promtool)" && export PROMTOOL; \
 	$(VENV)/python -m inference.engines.weights && exec $(VENV)/python -m pytest -n $(LANES) $(ARGS)
 
 test-vllm: install ## Hold the vllm and openai engines to their contract, against a real vLLM on the CPU

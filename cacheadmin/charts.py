@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from inference.models import Outcome, ServedBy
 
-from . import changes, figures, labels, tallies
+from . import changes, figures, labels, reliability, tallies
 from .changes import Mark
 from .figures import Overview
 from .models import Action
@@ -32,7 +32,8 @@ class Series:
 @dataclass(frozen=True)
 class Chart:
     """`unit`: share (from 0 to 1), ms, count, bytes or money. `bars` are stacked; lines over several powers
-    of ten are drawn on a `log` scale."""
+    of ten are drawn on a `log` scale; `small` shares from 0 to the largest. `hint` says what else is to be
+    known, such as what the chosen scope and class don't narrow."""
 
     name: str
     title: str
@@ -40,6 +41,8 @@ class Chart:
     series: Sequence[Series]
     bars: bool = False
     log: bool = False
+    small: bool = False
+    hint: str = ""
 
     @property
     def empty(self) -> bool:
@@ -65,6 +68,7 @@ class Sheet:
                     "unit": chart.unit,
                     "bars": chart.bars,
                     "log": chart.log,
+                    "small": chart.small,
                     "series": [{"label": one.label, "values": one.values} for one in chart.series],
                 }
                 for chart in self.charts
@@ -93,6 +97,8 @@ def sheet(overview: Overview) -> Sheet:
         _answered(overview, steps),
         _speeds(overview, steps),
         _saved(overview, steps),
+        *_money(overview, steps),
+        _false_hits(overview, steps),
         _invalidations(overview.stretch, steps),
         *_load(overview.stretch, steps),
     ]
@@ -157,6 +163,27 @@ def _saved(overview: Overview, steps: Sequence[datetime]) -> Chart:
     return Chart("saved", _("Tokens that were not computed"), "count", lines, bars=True)
 
 
+def _money(overview: Overview, steps: Sequence[datetime]) -> Iterable[Chart]:
+    """What the saved tokens would have cost; nothing where nobody has said what they cost."""
+    saved: dict[datetime, Value] = {}
+    for row in overview.answer_rows:
+        cost = figures.money(row["tokens_saved"])
+        if cost is None:
+            return
+        saved[row["at"]] = (saved.get(row["at"]) or 0.0) + cost
+    yield Chart("money", _("Money saved"), "money", [_line(_("by the cache"), steps, saved)], bars=True)
+
+
+def _false_hits(overview: Overview, steps: Sequence[datetime]) -> Chart:
+    found = overview.false_hits_over_time
+    lines = [
+        _line(_("estimated"), steps, {at: one.share for at, one in found.items()}),
+        _line(_("at most, 95% sure"), steps, {at: one.high for at, one in found.items()}),
+    ]
+    hint = _("Where fewer than %(n)d hits were judged, nothing can be said.") % {"n": reliability.A_FEW}
+    return Chart("wrong", _("Wrong hits, estimated"), "share", lines, small=True, hint=hint)
+
+
 _TAKEN_BACK = """
     SELECT date_bin(%(step)s::interval, i.created_at, %(origin)s::timestamptz), i.cause, count(*)
     FROM inference_invalidation i JOIN inference_generation g ON g.id = i.generation_id
@@ -188,7 +215,10 @@ def _invalidations(stretch: Stretch, steps: Sequence[datetime]) -> Chart:
     lines = [
         _line(labels.label("cause", cause), steps, found[cause]) for cause in labels.CAUSES if cause in found
     ]
-    return Chart("invalidations", _("What was taken back, by cause"), "count", lines, bars=True)
+    hints = [_("Sources, versions and flushes: of all scopes.")] if stretch.scope else []
+    hints += [_("Of all classes.")] if stretch.content_class else []
+    title = _("What was taken back, by cause")
+    return Chart("invalidations", title, "count", lines, bars=True, hint=" ".join(hints))
 
 
 def _load(stretch: Stretch, steps: Sequence[datetime]) -> Iterable[Chart]:
@@ -198,6 +228,7 @@ def _load(stretch: Stretch, steps: Sequence[datetime]) -> Iterable[Chart]:
         return _line(label, steps, {at: sample[name] for at, sample in samples.items()})
 
     waiting = [line(_("answers being written or waiting"), "waiting"), line(_("in review"), "suspects")]
-    yield Chart("waiting", _("What waited, at most"), "count", waiting)
+    hint = _("Of all scopes and classes.") if stretch.scope or stretch.content_class else ""
+    yield Chart("waiting", _("What waited, at most"), "count", waiting, hint=hint)
     memory = [line(_("held"), "kv_bytes"), line(_("at most"), "kv_limit")]
-    yield Chart("memory", _("Keys and values held by the engines"), "bytes", memory)
+    yield Chart("memory", _("Keys and values held by the engines"), "bytes", memory, hint=hint)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from inference.models import Decision, Entry, Generation, Outcome, Scope, Served
 
 from . import reliability, review, tallies
 from .models import AnswerHour, LookupHour
-from .reliability import Estimate, Judged, Stratum
+from .reliability import ByGray, Estimate, Judged, Stratum
 from .tallies import Stretch
 
 Rows = Sequence[Mapping[str, Any]]
@@ -55,7 +56,8 @@ class Speed:
 
 @dataclass(frozen=True)
 class Overview:
-    """`lookup_rows` and `answer_rows` are the counts by step, from which the rest is summed."""
+    """`lookup_rows` and `answer_rows` are the counts by step, from which the rest is summed; `judged` is what
+    `false_hits` comes from."""
 
     stretch: Stretch
     lookups: int
@@ -69,8 +71,21 @@ class Overview:
     prompt_tokens: int
     cached_tokens: int
     false_hits: Estimate | None
+    judged: Judged = field(repr=False)
     lookup_rows: Rows = field(repr=False)
     answer_rows: Rows = field(repr=False)
+
+    @cached_property
+    def false_hits_over_time(self) -> dict[datetime, Estimate]:
+        """By the beginning of a step: of those in which enough was judged to say anything."""
+        hits = tallies.summed(self.lookup_rows, "at", "outcome")
+        found = {}
+        for at, by_gray in self.judged.by_step.items():
+            outcomes = {(outcome,): hits.get((at, outcome), 0) for outcome in SERVED}
+            estimate = _estimate(by_gray, outcomes, self.judged.checked)
+            if estimate and estimate.verdicts >= reliability.A_FEW:
+                found[at] = estimate
+        return found
 
     @property
     def hit_ratio(self) -> float | None:
@@ -105,6 +120,7 @@ def overview(span: str, scope: Scope | None, content_class: str) -> Overview:
     outcomes = tallies.summed(lookups, "outcome")
     asked = sum(n for (outcome,), n in outcomes.items() if outcome != Outcome.BYPASS)
     saved = [row for row in answers if row["served_by"] != ServedBy.MODEL]
+    judged = reliability.judged(stretch)
     return Overview(
         stretch=stretch,
         lookups=int(asked),
@@ -117,7 +133,8 @@ def overview(span: str, scope: Scope | None, content_class: str) -> Overview:
         seconds_saved=sum(row["seconds_saved"] for row in saved),
         prompt_tokens=int(sum(row["prompt_tokens"] for row in answers)),
         cached_tokens=int(sum(row["cached_tokens"] for row in answers)),
-        false_hits=_false_hits(stretch, outcomes)[1],
+        false_hits=_estimate(judged.by_gray, outcomes, judged.checked),
+        judged=judged,
         lookup_rows=lookups,
         answer_rows=answers,
     )
@@ -127,19 +144,16 @@ def false_hits(span: str) -> tuple[Judged, Estimate | None]:
     """Of all scopes and classes: what was judged in this time, and what that says of all hits."""
     stretch = Stretch.of(*RANGES[span])
     outcomes = tallies.summed(tallies.by_step(LookupHour, stretch), "outcome")
-    return _false_hits(stretch, outcomes)
+    judged = reliability.judged(stretch)
+    return judged, _estimate(judged.by_gray, outcomes, judged.checked)
 
 
-def _false_hits(
-    stretch: Stretch, outcomes: Mapping[tuple[Any, ...], float]
-) -> tuple[Judged, Estimate | None]:
-    judged = reliability.judged(stretch.since, stretch.scope, stretch.content_class)
+def _estimate(by_gray: ByGray, outcomes: Mapping[tuple[Any, ...], float], checked: bool) -> Estimate | None:
     kinds = ((Outcome.GRAY, True), (Outcome.HIT, False))
     strata = [
-        Stratum(int(outcomes.get((outcome,), 0)), *judged.by_gray.get(gray, (0, 0)))
-        for outcome, gray in kinds
+        Stratum(int(outcomes.get((outcome,), 0)), *by_gray.get(gray, (0, 0))) for outcome, gray in kinds
     ]
-    return judged, reliability.estimate(strata, judged.checked)
+    return reliability.estimate(strata, checked)
 
 
 def _layer(name: str, lookups: Rows, asked: float) -> Layer:

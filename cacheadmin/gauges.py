@@ -14,6 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from inference import dispatch, live_ledger, workers
+from inference.cache import gray
 from inference.models import Generation, Status, Verdict
 
 from . import figures
@@ -25,6 +26,8 @@ log = structlog.get_logger(__name__)
 MEMORY = Memory(seconds=60.0)
 # Verdicts of so long ago say something of the hits of now.
 _LATELY = "7d"
+# A longer queue of checks is not told from this one: they are dropped after an hour.
+_MANY = 10_000
 _KV = ("held", "stored", "live", "idle", "budget")
 
 Family = GaugeMetricFamily
@@ -65,9 +68,11 @@ def _queues() -> Iterator[Family]:
         generate=Count("pk", filter=Q(status=Status.PENDING, looked_up=True)),
         written=Count("pk", filter=running),
     )
-    depth = Family("reprise_queue_depth", "Questions that wait for a worker.", labels=["queue"])
+    waits = "Questions, and checks in the background, that wait for a worker."
+    depth = Family("reprise_queue_depth", waits, labels=["queue"])
     for queue in ("answer", "generate"):
         depth.add_metric([queue], open_now[queue])
+    depth.add_metric(["check"], gray.waiting(_MANY))
     yield depth
     yield Family("reprise_open_answers", "Answers being looked up or written.", value=open_now["written"])
     oldest = waiting.order_by("heartbeat_at").values_list("created_at", flat=True).first()

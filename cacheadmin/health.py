@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from inference import live_ledger, workers
+from inference.cache import gray
 from inference.embedding import embed
 from inference.models import OPEN, Decision, Entry, Generation, Wording
 from inference.redis import client
@@ -98,11 +99,12 @@ def _cache() -> tuple[bool, str]:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Answers being written, or waiting for an engine, counted to a thousand; and for how long the first of
-    them has, in seconds."""
+    """Answers being written, or waiting for an engine, counted to a thousand; for how long the first of them
+    has, in seconds; and checks that wait until nobody else does, counted to a thousand."""
 
     answers: int
     longest: int
+    checks: int
 
 
 def waiting() -> Waiting:
@@ -110,7 +112,7 @@ def waiting() -> Waiting:
     open_now = Generation.objects.filter(status__in=OPEN).values_list("created_at", flat=True)[:_OPEN]
     since = list(open_now)
     longest = int((timezone.now() - min(since)).total_seconds()) if since else 0
-    return Waiting(len(since), longest)
+    return Waiting(len(since), longest, gray.waiting(_OPEN))
 
 
 def amounts() -> list[Amount]:
@@ -119,6 +121,7 @@ def amounts() -> list[Amount]:
     return [
         Amount(_("Answers being written or waiting"), now.answers, limit=settings.QUEUE_LIMIT),
         Amount(_("Longest wait"), now.longest, "s", settings.SILENT_SECONDS),
+        Amount(_("Checks in the background that wait"), now.checks),
         Amount(_("Suspect pairings in review"), held.suspects),
         Amount(_("Entries"), held.entries, limit=settings.CACHE_ROWS),
         Amount(_("Wordings"), held.wordings),

@@ -31,19 +31,21 @@ from inference.versions import Active
 # --- versions and scopes ----------------------------------------------------------------------------
 
 
+SHOWN_SCOPES = 10
+SHOWN_VERSIONS = 20
+
+
 @dataclass(frozen=True)
 class App:
-    """One app: what it is asked with now (None where another installation asks), since when, and its scopes,
-    newest first, with how many entries each holds."""
+    """One app: what it is asked with now (None where another installation asks), since when, and its newest
+    scopes, with how many entries each holds."""
 
     name: str
     active: Active | None
     since: datetime | None
     scopes: Sequence[tuple[Scope, int]]
 
-
-SHOWN_SCOPES = 10
-SHOWN_VERSIONS = 20
+    most_scopes = SHOWN_SCOPES
 
 
 def apps() -> list[App]:
@@ -59,7 +61,7 @@ def apps() -> list[App]:
             name,
             versions.active() if name == settings.APP_NAME else None,
             Version.objects.filter(app=name).aggregate(at=Max("created_at"))["at"],
-            [(scope, counted.get(scope.pk, 0)) for scope in scopes[:SHOWN_SCOPES]],
+            [(scope, counted.get(scope.pk, 0)) for scope in scopes[: App.most_scopes]],
         )
         for name, scopes in every.items()
     ]
@@ -113,6 +115,8 @@ def _with_entries(found: Sequence[DataSource]) -> list[SourceRow]:
 
 # --- sessions ---------------------------------------------------------------------------------------
 
+SHOWN_OF_A_SESSION = 50
+
 
 def sessions(after: str, wanted: str, most: int) -> list[Session]:
     """The last active first, behind the cursor `after`; `wanted` is all, open or ended."""
@@ -141,6 +145,8 @@ class Conversation:
     session: Session
     held: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
+    most = SHOWN_OF_A_SESSION
+
     @cached_property
     def last(self) -> Generation | None:
         return Generation.objects.filter(session=self.session).order_by("-created_at").first()
@@ -154,22 +160,24 @@ class Conversation:
     def answers(self) -> QuerySet[Generation]:
         """Its questions, newest first, and how each was answered."""
         rows = Generation.objects.filter(session=self.session).select_related("entry")
-        return rows.defer("question", "output_token_ids", "entry__answer_vector").order_by("-created_at")[:50]
+        rows = rows.defer("question", "output_token_ids", "entry__answer_vector")
+        return rows.order_by("-created_at")[: self.most]
 
     @cached_property
     def invalidations(self) -> QuerySet[Invalidation]:
         rows = Invalidation.objects.filter(session=self.session).select_related("generation")
-        return rows.defer("generation__question", "generation__output_token_ids").order_by("-created_at")[:50]
+        rows = rows.defer("generation__question", "generation__output_token_ids")
+        return rows.order_by("-created_at")[: self.most]
 
     @cached_property
     def blocked(self) -> QuerySet[Entry]:
-        return self.session.blocked.defer("answer_vector")[:50]
+        return self.session.blocked.defer("answer_vector").order_by("-created_at")[: self.most]
 
     @cached_property
     def born(self) -> QuerySet[Entry]:
         """Entries that are its own."""
         rows = Entry.objects.filter(session=self.session).defer("answer_vector")
-        return rows.order_by("-created_at")[:50]
+        return rows.order_by("-created_at")[: self.most]
 
 
 def conversation(pk: UUID, told: Iterable[Told]) -> Conversation:

@@ -152,6 +152,12 @@ SUBJECTS: Labels = {
     "policy": _("thresholds"),
 }
 MODES: Labels = {"live": _("live"), "shadow": _("on trial"), "proposed": _("proposed")}
+# Thresholds that are fitted.
+THRESHOLDS: Labels = {
+    "high": _("Upper threshold"),
+    "low": _("Lower threshold"),
+    "likely": _("In other words"),
+}
 # Groups of lookups in a shadow policy's report.
 TRIALS: Labels = {
     "live": _("served as it is"),
@@ -229,6 +235,7 @@ EVERY: dict[str, Labels] = {
     "value": VALUES,
     "difference": DIFFERENCES,
     "mode": MODES,
+    "threshold": THRESHOLDS,
     "trial": TRIALS,
 }
 

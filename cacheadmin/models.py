@@ -1,6 +1,7 @@
 """What the console knows besides the cache's own tables: who may do what, who did what, who looks at what."""
 
 import uuid
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -95,6 +96,11 @@ class AuditRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} by {self.actor}"
+
+    @property
+    def just_now(self) -> bool:
+        """Is the page that is drawn now the first after it?"""
+        return timezone.now() - self.created_at < timedelta(seconds=5)
 
     @property
     def many(self) -> int:

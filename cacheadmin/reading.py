@@ -23,6 +23,7 @@ SHOWN_DECISIONS = 50
 SHOWN_OBSERVATIONS = 10
 SHOWN_WORDINGS = 100
 SHOWN_READERS = 20
+SHOWN_ACTIONS = 50
 LOOKED_AT = 250
 _SHOWN_LOOKUPS = 5
 
@@ -65,6 +66,8 @@ class Pairing:
 
     wording: Wording
 
+    most_wordings, most_verdicts = SHOWN_WORDINGS, SHOWN_OBSERVATIONS
+
     @property
     def entry(self) -> Entry:
         return self.wording.entry
@@ -80,7 +83,7 @@ class Pairing:
 
     @cached_property
     def others(self) -> list[Wording]:
-        return list(wordings_of(self.entry.pk).exclude(pk=self.wording.pk)[:SHOWN_WORDINGS])
+        return list(wordings_of(self.entry.pk).exclude(pk=self.wording.pk)[: self.most_wordings])
 
     @cached_property
     def proved(self) -> Wording | None:
@@ -112,7 +115,7 @@ class Pairing:
         """Verdicts on it, those on a fresh answer first."""
         found = [
             Beside(one, self.entry.answer, one.fresh or one.generation.text)
-            for one in observations_on([self.wording.pk])[:SHOWN_OBSERVATIONS]
+            for one in observations_on([self.wording.pk])[: self.most_verdicts]
         ]
         return sorted(found, key=lambda one: not one.is_fresh)
 
@@ -178,13 +181,17 @@ class Reader:
 
 @dataclass(frozen=True)
 class Story:
-    """An entry with everything that hangs on it."""
+    """An entry with everything that hangs on it, each kind up to its `most`."""
 
     entry: Entry
 
+    most_wordings, most_verdicts = SHOWN_WORDINGS, SHOWN_OBSERVATIONS
+    most_decisions, most_lookups, most_readers = SHOWN_DECISIONS, LOOKED_AT, SHOWN_READERS
+    most_actions = SHOWN_ACTIONS
+
     @cached_property
     def wordings(self) -> list[Wording]:
-        return list(wordings_of(self.entry.pk)[:SHOWN_WORDINGS])
+        return list(wordings_of(self.entry.pk)[: self.most_wordings])
 
     @cached_property
     def born(self) -> Wording | None:
@@ -204,11 +211,11 @@ class Story:
         # As a range, which only the index on entry and id is in the order of: told that it is one entry,
         # Postgres may walk all lookups from the newest on, until it has found enough of a popular entry's.
         mine = Decision.objects.filter(entry_id__gte=self.entry.pk, entry_id__lte=self.entry.pk)
-        return list(mine.order_by("entry_id", "-id").values_list("pk", flat=True)[:LOOKED_AT])
+        return list(mine.order_by("entry_id", "-id").values_list("pk", flat=True)[: self.most_lookups])
 
     @cached_property
     def decisions(self) -> list[Decision]:
-        rows = Decision.objects.filter(pk__in=self.last_lookups[:SHOWN_DECISIONS])
+        rows = Decision.objects.filter(pk__in=self.last_lookups[: self.most_decisions])
         return list(rows.select_related("generation", "policy").defer(*_LARGE).order_by("-id"))
 
     @cached_property
@@ -218,12 +225,22 @@ class Story:
         found: dict[UUID, list[datetime]] = {}
         for session, at in rows.values_list("generation__session", "created_at"):
             found.setdefault(session, []).append(at)
-        return [Reader(session, len(at), at[0]) for session, at in found.items()][:SHOWN_READERS]
+        return [Reader(session, len(at), at[0]) for session, at in found.items()][: self.most_readers]
 
     @cached_property
     def evidence(self) -> list[Beside]:
-        rows = observations_on(one.pk for one in self.wordings)[:SHOWN_OBSERVATIONS]
+        rows = observations_on(one.pk for one in self.wordings)[: self.most_verdicts]
         return [Beside(one, self.entry.answer, one.fresh or one.generation.text) for one in rows]
+
+    @property
+    def life_is_cut(self) -> bool:
+        """May there have been more than is shown of its life?"""
+        kinds = (
+            (self.wordings, self.most_wordings),
+            (self.evidence, self.most_verdicts),
+            (self.actions, self.most_actions),
+        )
+        return any(len(rows) >= most for rows, most in kinds)
 
     @cached_property
     def life(self) -> list[Event]:
@@ -240,18 +257,19 @@ class Story:
         yield from (
             Event(one.observation.updated_at, "observation", one.observation) for one in self.evidence
         )
-        yield from (Event(one.created_at, "action", one) for one in self._actions())
+        yield from (Event(one.created_at, "action", one) for one in self.actions)
         if entry.last_hit_at:
             yield Event(entry.last_hit_at, "hit")
         yield Event(entry.expires_at, "expires")
         yield Event(entry.dies_at, "dies")
 
-    def _actions(self) -> QuerySet[AuditRecord]:
+    @cached_property
+    def actions(self) -> list[AuditRecord]:
+        """The last things that were done to it or to its wordings."""
         mine = Q(subject=audit.ENTRY, subject_id=str(self.entry.pk))
         ids = [str(one.pk) for one in self.wordings]
-        return AuditRecord.objects.filter(mine | Q(subject=audit.WORDING, subject_id__in=ids)).order_by(
-            "-id"
-        )[:50]
+        rows = AuditRecord.objects.filter(mine | Q(subject=audit.WORDING, subject_id__in=ids))
+        return list(rows.order_by("-id")[: self.most_actions])
 
 
 def _flat(value: Any) -> str:

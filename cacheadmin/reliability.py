@@ -11,17 +11,21 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from django.db import connection
 
 from inference.calibration.bounds import wilson
-from inference.models import Scope
+
+from .tallies import ORIGIN, Stretch
 
 # Whose verdicts on an answer that was served count here; what only hints at one (an edit, a repeat) doesn't.
 CHECKS = ("gray",)
 PEOPLE = ("user", "correction", "operator")
 ENOUGH = 30
+# A step of a chart with fewer verdicts than this says nothing: of ten right ones up to 28% may be wrong.
+A_FEW = 10
 # Of more answers than that every second, third ... is looked at, picked by chance but always the same ones: a
 # share of 2% is then known to 0.3 points, and a month costs no more than a day.
 MOST = 10_000
@@ -52,52 +56,70 @@ _HOW_MANY = "SELECT count(*) FROM inference_observation WHERE created_at >= %s"
 # One verdict for each answer that was served: a disagreement counts, whoever agreed besides.
 _COUNTED = """
     WITH verdicts AS (
-        SELECT o.generation_id, bool_or(o.verdict = 'disagree') AS wrong
+        SELECT o.generation_id, bool_or(o.verdict = 'disagree') AS wrong,
+            date_bin(%(step)s, min(o.created_at), %(origin)s) AS at
         FROM inference_observation o
         WHERE o.created_at >= %(since)s AND o.verdict IN ('agree', 'disagree') AND o.source = ANY(%(by)s)
             AND (uuid_hash(o.generation_id) & 2147483647) %% %(every)s = 0
         GROUP BY o.generation_id
     )
-    SELECT g.served_by = 'gray' AS gray, count(*), count(*) FILTER (WHERE wrong)
+    SELECT at, g.served_by = 'gray' AS gray, count(*), count(*) FILTER (WHERE wrong)
     FROM verdicts JOIN inference_generation g ON g.id = verdicts.generation_id
         LEFT JOIN inference_entry e ON e.id = g.entry_id
     WHERE g.served_by IN ('exact', 'fuzzy', 'semantic', 'gray')
         AND (%(scope)s::bigint IS NULL OR g.scope_id = %(scope)s::bigint)
         AND (%(class)s::text = '' OR e.content_class = %(class)s::text)
-    GROUP BY 1
+    GROUP BY 1, 2
 """
+
+# How many hits were judged, and how many of those were wrong, by whether they were gray.
+ByGray = Mapping[bool, tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Hits that were judged, and those of them that were wrong, by whether they were gray."""
+    """Hits that were judged, by the step of the stretch in which they were first."""
 
-    by_gray: Mapping[bool, tuple[int, int]]
+    by_step: Mapping[datetime, ByGray]
     checked: bool
 
+    @cached_property
+    def by_gray(self) -> ByGray:
+        total: dict[bool, tuple[int, int]] = {}
+        for found in self.by_step.values():
+            for gray, (n, wrong) in found.items():
+                before = total.get(gray, (0, 0))
+                total[gray] = before[0] + n, before[1] + wrong
+        return total
 
-def judged(since: datetime, scope: Scope | None, content_class: str) -> Judged:
-    """Since then: by background checks if those are enough, else by people too. At most MOST answers, as many
-    as that come from anywhere in this time."""
+
+def judged(stretch: Stretch) -> Judged:
+    """By background checks if those are enough, else by people too. At most MOST answers, as many as that
+    come from anywhere in this time."""
     with connection.cursor() as cursor:
-        cursor.execute(_HOW_MANY, [since])
+        cursor.execute(_HOW_MANY, [stretch.since])
         every = max(1, cursor.fetchone()[0] // MOST)
-    wanted = {
-        "since": since,
+    wanted: dict[str, Any] = {
+        "since": stretch.since,
+        "step": stretch.step,
+        "origin": ORIGIN,
         "every": every,
-        "scope": scope.pk if scope else None,
-        "class": content_class,
+        "scope": stretch.scope.pk if stretch.scope else None,
+        "class": stretch.content_class,
     }
     checks = _judged(wanted, CHECKS)
-    if sum(n for n, _wrong in checks.values()) >= ENOUGH:
+    if sum(n for found in checks.values() for n, _wrong in found.values()) >= ENOUGH:
         return Judged(checks, True)
     return Judged(_judged(wanted, (*CHECKS, *PEOPLE)), False)
 
 
-def _judged(wanted: Mapping[str, Any], by: Sequence[str]) -> dict[bool, tuple[int, int]]:
+def _judged(wanted: Mapping[str, Any], by: Sequence[str]) -> dict[datetime, dict[bool, tuple[int, int]]]:
+    found: dict[datetime, dict[bool, tuple[int, int]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_COUNTED, {**wanted, "by": list(by)})
-        return {gray: (judged, wrong) for gray, judged, wrong in cursor.fetchall()}
+        for at, gray, n, wrong in cursor.fetchall():
+            found.setdefault(at, {})[gray] = n, wrong
+    return found
 
 
 def estimate(strata: Iterable[Stratum], checked: bool = False) -> Estimate | None:

@@ -6,15 +6,16 @@ was based on; where that changed meanwhile, nothing is done.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import ExpressionWrapper, F, FloatField, QuerySet
+from django.db.models import ExpressionWrapper, F, FloatField, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from inference.cache import learning, lifecycle, policy
 from inference.models import ALIVE, ConfusablePair, State, Wording
@@ -74,9 +75,31 @@ def waiting() -> QuerySet[Wording]:
     )
 
 
-def most_urgent(most: int) -> QuerySet[Wording]:
-    """The first of those that wait. Which, is found out first: sorting whole rows takes twice as long."""
-    return waiting().filter(pk__in=list(waiting().values_list("pk", flat=True)[:most]))
+def most_urgent(most: int, after: str = "") -> QuerySet[Wording]:
+    """The first of those that wait, behind the cursor `after`. Which, is found out first: sorting whole rows
+    takes twice as long."""
+    behind = waiting()
+    if place := _place(after):
+        urgency, at, pk = place
+        later = Q(created_at__gt=at) | Q(created_at=at, pk__gt=pk)
+        behind = behind.filter(Q(urgency__lt=urgency) | Q(urgency=urgency) & later)
+    return waiting().filter(pk__in=list(behind.values_list("pk", flat=True)[:most]))
+
+
+def cursor_of(wording: Wording) -> str:
+    """Of one that `waiting` has found."""
+    return f"{wording.urgency!r}_{wording.created_at.isoformat()}_{wording.pk}"  # type: ignore[attr-defined]
+
+
+def _place(cursor: str) -> tuple[float, datetime, UUID] | None:
+    """Where a page begins; None for the first one, and for a cursor that is none."""
+    urgency, _sep, rest = cursor.partition("_")
+    at, _sep, pk = rest.partition("_")
+    try:
+        moment = parse_datetime(at)
+        return (float(urgency), moment, UUID(pk)) if moment and timezone.is_aware(moment) else None
+    except ValueError:
+        return None
 
 
 def queue_length(most: int) -> int:

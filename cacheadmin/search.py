@@ -8,12 +8,13 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.db import connection
-from django.db.models import BooleanField, Exists, OuterRef, QuerySet
+from django.db import connection, transaction
+from django.db.models import BooleanField, Exists, FloatField, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -22,15 +23,17 @@ from django.utils.translation import gettext_lazy as _
 from inference.cache import vectors
 from inference.cache.lookup import as_text
 from inference.embedding import Vector, embed
-from inference.models import Entry, EntrySource, Scope, Wording
+from inference.models import Entry, EntrySource, Scope, State, Wording
 
+from .figures import estimated
 from .labels import CLASSES, LANGUAGES, STATES
 
 PAGE = 50
 LOOKED_AT = 10_000
 OFTEN = 1_000
 MATCHES = 2_000
-NEAREST = 50
+# Of the likest so many are looked at, and of those that no index by likeness holds.
+NEAREST = 5_000
 
 AGES = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 
@@ -50,8 +53,19 @@ SHOWN_AT_FIRST = ["state", "class", "hits", "age"]
 class Filters(forms.Form):
     """What the entries page is asked for. All of it stands in the address, so that a search can be kept."""
 
-    q = forms.CharField(label=_("Question contains"), required=False, min_length=2, max_length=200)
-    like = forms.CharField(label=_("Similar to"), required=False, max_length=500)
+    q = forms.CharField(
+        label=_("Question contains"),
+        required=False,
+        min_length=2,
+        max_length=200,
+        widget=forms.TextInput({"placeholder": _("not looked for in answers")}),
+    )
+    like = forms.CharField(
+        label=_("Similar to"),
+        required=False,
+        max_length=500,
+        widget=forms.TextInput({"placeholder": _("a question, in any words or language")}),
+    )
     state = forms.ChoiceField(label=_("State"), required=False)
     content_class = forms.ChoiceField(label=_("Class"), required=False)
     scope = forms.ModelChoiceField(
@@ -122,12 +136,14 @@ class Row:
 class Page:
     """`after` is the cursor of the next page, "" on the last one. `looked_back_to` is set where the search
     ended before the page was full; `capped` where more questions contain the text than are looked at;
-    `unembedded` where a search by likeness found no embedder."""
+    `nearest` where only so many of the likest questions were looked at; `unembedded` where a search by
+    likeness found no embedder."""
 
     rows: list[Row] = field(default_factory=list)
     after: str = ""
     looked_back_to: datetime | None = None
     capped: bool = False
+    nearest: int | None = None
     unembedded: bool = False
 
 
@@ -135,7 +151,7 @@ def find(filters: Filters, after: str = "") -> Page:
     """One page of what valid `filters` ask for, behind the cursor."""
     wanted = filters.cleaned_data
     if wanted["like"]:
-        return _alike(wanted)
+        return _alike(wanted, after)
     entries = _after(_filtered(wanted).order_by("-created_at", "-id"), after)
     if wanted["q"]:
         return _asked(entries, wanted, after)
@@ -149,23 +165,25 @@ _UNINDEXED = ("state", "content_class", "hits", "language")
 
 def _filtered(wanted: Mapping[str, Any]) -> QuerySet[Entry]:
     entries = Entry.objects.defer("answer_vector").select_related("scope")
-    if wanted["state"]:
-        entries = entries.filter(state=wanted["state"])
-    if wanted["content_class"]:
-        entries = entries.filter(content_class=wanted["content_class"])
+    return entries.filter(*_conditions(wanted))
+
+
+def _conditions(wanted: Mapping[str, Any], at: str = "") -> list[Q | Exists]:
+    """What the filters say of an entry; `at` is the way to it from the rows that are asked for."""
+    to, pk = (f"{at}__", at) if at else ("", "pk")
+    said = {"state": "state", "content_class": "content_class", "hits": "hits__gte"}
+    found: list[Q | Exists] = [Q((to + path, wanted[name])) for name, path in said.items() if wanted[name]]
     if wanted["scope"]:
-        entries = entries.filter(scope=wanted["scope"])
+        found.append(Q(scope=wanted["scope"]))  # a wording's is its entry's
+    if wanted["age"]:
+        found.append(Q((f"{to}created_at__gte", timezone.now() - AGES[wanted["age"]])))
     if wanted["source"]:
         named = EntrySource.objects.filter(source_key=wanted["source"])
-        entries = entries.filter(pk__in=named.values("entry"))
-    if wanted["age"]:
-        entries = entries.filter(created_at__gte=timezone.now() - AGES[wanted["age"]])
-    if wanted["hits"]:
-        entries = entries.filter(hits__gte=wanted["hits"])
+        found.append(Q((f"{pk}__in", named.values("entry"))))
     if wanted["language"]:
-        told = Wording.objects.filter(entry=OuterRef("pk"), fingerprint__meaning__language=wanted["language"])
-        entries = entries.filter(Exists(told))
-    return entries
+        told = {"fingerprint__meaning__language": wanted["language"]}
+        found.append(Exists(Wording.objects.filter(entry=OuterRef(pk), **told)))
+    return found
 
 
 # --- paging -----------------------------------------------------------------------------------------
@@ -274,35 +292,90 @@ def _among(entries: QuerySet[Entry], ids: list[UUID]) -> QuerySet[Entry]:
     return entries.filter(named)
 
 
-def _alike(wanted: Mapping[str, Any]) -> Page:
-    """The entries whose questions are nearest, among those the other filters let through."""
+def _alike(wanted: Mapping[str, Any], after: str) -> Page:
+    """The entries behind the cursor whose questions are nearest, of those the other filters let through."""
     vector = embed([wanted["like"].casefold()])
     if vector is None:
         return Page(unembedded=True)
-    nearest = _nearest(vector[0])
-    entries = _filtered(wanted).filter(pk__in=nearest)
-    if wanted["q"]:
-        entries = entries.filter(wordings__question__icontains=wanted["q"]).distinct()
-    ordered = sorted(entries, key=lambda entry: -nearest[entry.pk])[:NEAREST]
-    return Page(_rows(ordered, nearest))
+    behind = _rank(after) or (-2.0, UUID(int=0))
+    for most in (OFTEN, NEAREST):
+        near = _nearest(vector[0], wanted, most)
+        found = sorted(one for pk, far in near.far.items() if (one := (far, pk)) > behind)
+        # Of one entry there may be many wordings: where they come to too few entries, more are asked for.
+        if len(found) > PAGE or not near.full:
+            break
+    shown = [pk for _far, pk in found[:PAGE]]
+    entries = Entry.objects.defer("answer_vector").select_related("scope").in_bulk(shown)
+    rows = _rows([entries[pk] for pk in shown if pk in entries], {pk: -far for pk, far in near.far.items()})
+    if len(found) > PAGE:
+        far, pk = found[PAGE - 1]
+        return Page(rows, f"{far!r}_{pk}", nearest=NEAREST if near.partly else None)
+    whole = not near.partly and estimated(Wording) <= NEAREST
+    return Page(rows, nearest=None if whole else NEAREST)
 
 
-def _nearest(vector: Vector) -> dict[UUID, float]:
-    """Entries by the likeness of their nearest wording: of the proved ones, by the index that lookups use,
-    and of those in doubt."""
+def _rank(cursor: str) -> tuple[float, UUID] | None:
+    """How far the last one was; None for the first page, and for a cursor that is none."""
+    far, _sep, pk = cursor.partition("_")
+    try:
+        return float(far), UUID(pk)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Near:
+    """How far the nearest wording of each entry is: its likeness below zero. `full`: as many as were asked
+    for, there may be others; `partly`: of those that are not proved not all were compared."""
+
+    far: Mapping[UUID, float]
+    full: bool
+    partly: bool
+
+
+def _nearest(vector: Vector, wanted: Mapping[str, Any], most: int) -> _Near:
+    """Of the proved wordings up to `most`, by the index that lookups use; the others, for which there is
+    none, are compared one by one."""
     size = len(vector)
-    of = f"({vectors.expression('question', size)} <#> %(vector)s::halfvec({size}))"
-    sized = f"vector_dims(inference_wording.question_vector) = {size}"
-    arms = " UNION ALL ".join(
-        f"(SELECT entry_id, -{of} FROM inference_wording WHERE {which} ORDER BY {of} LIMIT 200)"
-        for which in (
-            vectors.condition("question", size),
-            f"inference_wording.state = 'suspect' AND {sized}",
-        )
+    far = RawSQL(
+        f"{vectors.expression('question', size)} <#> %s::halfvec({size})", [as_text(vector)], FloatField()
     )
-    best: dict[UUID, float] = {}
-    with connection.cursor() as cursor:
-        cursor.cursor.execute(arms, {"vector": as_text(vector)}, prepare=False)
-        for entry, likeness in cursor.fetchall():
-            best[entry] = max(likeness, best.get(entry, -1.0))
-    return best
+    wordings = Wording.objects.filter(*_conditions(wanted, "entry")).annotate(far=far)
+    if wanted["q"]:
+        so = Wording.objects.filter(entry=OuterRef("entry"), question__icontains=wanted["q"])
+        wordings = wordings.filter(Exists(so))
+    proved = wordings.filter(_said(vectors.condition("question", size))).order_by("far")[:most]
+    compared, partly = _unproved(wanted)
+    others = wordings.filter(
+        RawSQL("inference_wording.id = ANY(%s::uuid[])", [compared], BooleanField()),
+        _said(f"vector_dims(inference_wording.question_vector) = {size}"),
+    )
+    found: list[list[tuple[UUID, float]]] = []
+    # In the index a search goes on until enough is let through; not for ever, though.
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL hnsw.max_scan_tuples = {NEAREST}")
+        for arm in (proved, others.order_by()):
+            statement = arm.values_list("entry", "far").query.sql_with_params()
+            cursor.cursor.execute(*statement, prepare=False)
+            found.append(cursor.fetchall())
+    nearest: dict[UUID, float] = {}
+    for pk, distance in chain(*found):
+        nearest[pk] = min(distance, nearest.get(pk, 2.0))
+    return _Near(nearest, len(found[0]) >= most, partly)
+
+
+_UNPROVED = [state for state in State if state != State.ACTIVE]
+
+
+def _unproved(wanted: Mapping[str, Any]) -> tuple[list[UUID], bool]:
+    """Wordings that are not proved, up to NEAREST, of what an index knows; and whether there may be more."""
+    by_index = {name: value if name in ("scope", "source", "age") else "" for name, value in wanted.items()}
+    rows = Wording.objects.filter(*_conditions(by_index, "entry"), state__in=_UNPROVED)
+    # The index is on scope and state; whatever the scope, it leads to them.
+    rows = rows.filter(scope__in=Scope.objects.order_by().values("pk"))
+    found = list(rows.order_by().values_list("pk", flat=True)[:NEAREST])
+    return found, len(found) >= NEAREST
+
+
+def _said(condition: str) -> RawSQL:
+    return RawSQL(f"({condition})", [], BooleanField())

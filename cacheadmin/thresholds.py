@@ -2,9 +2,10 @@
 thresholds would come to, and which of the last decisions would have been others."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -13,8 +14,9 @@ from inference.cache.measured import Measured, NotAsked
 from inference.cache.policy import Standing, Thresholds
 from inference.calibration import pairs
 from inference.calibration.bounds import interval, upper
+from inference.calibration.fitting import KINDS
 from inference.calibration.pairs import Histogram, Labelled
-from inference.models import Decision, Outcome, Policy, Scope
+from inference.models import Decision, Entry, Outcome, Policy, Scope
 
 from . import tuning
 from .remembering import Memory
@@ -64,11 +66,12 @@ class Figures:
 @dataclass(frozen=True)
 class Change:
     """A decision that would have been another. `would` is None where that hangs on a verifier that was not
-    asked."""
+    asked; `there`: the entry has not been deleted since."""
 
     decision: Decision
     measured: Measured
     would: str | None
+    there: bool = False
 
     @property
     def serves_more(self) -> bool:
@@ -84,6 +87,8 @@ class Picture:
     content_class: str
     standing: Standing
     limits: Thresholds
+
+    most_history = HISTORY
 
     @cached_property
     def labelled(self) -> Sequence[Labelled]:
@@ -119,17 +124,13 @@ class Picture:
         """Of the labelled lookups, or else of those of the last fit; None without any."""
         if self.labelled:
             return Spread(pairs.histogram(self.labelled), self.limits, self.standing.live)
-        stored = self._fit and self._fit.get("data", {}).get("scores")
+        stored = self.fitted and self.fitted.data.get("scores")
         return Spread(_histogram(stored), self.limits, self.standing.live) if stored else None
 
     @cached_property
-    def _fit(self) -> Mapping[str, Any] | None:
-        return tuning.last_fit(self.scope, self.content_class)
-
-    @property
-    def fitted_from(self) -> str:
-        """Where the pairs of the last fit came from."""
-        return str(self._fit["data"]["source"]) if self._fit else ""
+    def fitted(self) -> "LastFit | None":
+        row = tuning.last_fitted(self.scope, self.content_class)
+        return LastFit(row, row.fit) if row and row.fit else None
 
     @cached_property
     def decisions(self) -> list[Decision]:
@@ -137,7 +138,9 @@ class Picture:
 
     @cached_property
     def changes(self) -> list[Change]:
-        return changes(self.decisions, self.limits)
+        found = changes(self.decisions, self.limits)
+        there = _still_there([one.measured.entry for one in found])
+        return [replace(one, there=one.measured.entry in there) for one in found]
 
     @property
     def more_hits(self) -> int:
@@ -151,7 +154,7 @@ class Picture:
     @cached_property
     def history(self) -> list[Policy]:
         rows = Policy.objects.filter(scope=self.scope, content_class=self.content_class)
-        return list(rows.order_by("-version")[:HISTORY])
+        return list(rows.order_by("-version")[: self.most_history])
 
     @cached_property
     def report(self) -> shadow.Report | None:
@@ -159,6 +162,14 @@ class Picture:
         if row is None:
             return None
         return _MEMORY.get(("report", row.pk), lambda: shadow.report(row, most=shadow.SHOWN))
+
+    @cached_property
+    def examples(self) -> list["Example"]:
+        """The last lookups on which the policy on trial would have done something else."""
+        rows = self.report.examples if self.report else []
+        found = [(row, _entry_of(row)) for row in rows]
+        there = _still_there([entry for _row, entry in found if entry])
+        return [Example(row, entry if entry in there else None) for row, entry in found]
 
     @property
     def report_after(self) -> int:
@@ -170,6 +181,24 @@ class Picture:
         """On how many it was, counted until that many."""
         row = self.standing.shadow
         return shadow.tried_on(row, self.report_after) if row else 0
+
+
+@dataclass(frozen=True)
+class Example:
+    """A decision on which two policies differ; `entry` is what the one on trial, or else the live one,
+    serves: None where it has been deleted since."""
+
+    decision: Decision
+    entry: UUID | None
+
+
+def _entry_of(row: Decision) -> UUID | None:
+    served = (row.shadowed or {}).get("entry") or row.entry_id
+    return UUID(str(served)) if served else None
+
+
+def _still_there(entries: Sequence[UUID]) -> set[UUID]:
+    return set(Entry.objects.filter(pk__in=entries).values_list("pk", flat=True))
 
 
 def picture(scope: Scope | None, content_class: str, wanted: Mapping[str, float]) -> Picture:
@@ -236,6 +265,80 @@ def _last(scope: Scope | None, content_class: str) -> list[Decision]:
     large = ("question", "output_token_ids", "text", "model_question", "sources")
     rows = rows.select_related("generation").defer(*(f"generation__{name}" for name in large))
     return list(rows.order_by("-id")[:LAST])
+
+
+# --- the last fit -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LastFit:
+    """What a version was fitted to, and what that says of each threshold."""
+
+    row: Policy
+    fit: Mapping[str, Any]
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.fit.get("data", {})
+        return found
+
+    @property
+    def target(self) -> float:
+        return float(self.fit.get("target", settings.CALIBRATION_TARGET))
+
+    @property
+    def sure(self) -> float:
+        return float(self.fit.get("confidence", settings.CALIBRATION_CONFIDENCE))
+
+    @property
+    def classes(self) -> list[tuple[str, int]]:
+        return sorted(self.data.get("by_class", {}).items(), key=lambda one: -one[1])
+
+    @property
+    def kinds(self) -> list["Kind"]:
+        return [
+            Kind(name, self.fit[name], self.target) for name in KINDS if "value" in self.fit.get(name, {})
+        ]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One threshold of a fit, with `fitted` as the fit's row has it. Its curve is drawn from the lowest
+    threshold to 1, and up to four times the target: what is above is too bad to be told apart."""
+
+    name: str
+    fitted: Mapping[str, Any]
+    target: float
+
+    width, height = 240.0, 80.0
+
+    @property
+    def curve(self) -> list[tuple[float, int, int, float]]:
+        """Threshold, pairs at or above it, wrong ones among them, upper bound on their share; rising."""
+        return sorted(tuple(row) for row in self.fitted.get("curve", []))
+
+    @property
+    def first(self) -> float:
+        return min([self.curve[0][0], self.fitted["value"]]) if self.curve else 0.0
+
+    def _x(self, threshold: float) -> float:
+        return round(self.width * (threshold - self.first) / max(0.001, 1 - self.first), 1)
+
+    def _y(self, share: float) -> float:
+        return round(self.height * (1 - min(1.0, share / (4 * self.target))), 1)
+
+    @property
+    def points(self) -> str:
+        """As SVG has them."""
+        return " ".join(f"{self._x(at)},{self._y(bound)}" for at, _n, _wrong, bound in self.curve)
+
+    @property
+    def x_value(self) -> float:
+        return self._x(self.fitted["value"])
+
+    @property
+    def y_target(self) -> float:
+        return self._y(self.target)
 
 
 # --- the drawing ------------------------------------------------------------------------------------

@@ -127,10 +127,28 @@ def _reason(proposal: Proposal) -> str:
     return f"fitted to {proposal.fit.pairs} pairs from {proposal.data['source']}: {share}"
 
 
-def last_fit(scope: Scope | None, content_class: str) -> dict[str, Any] | None:
-    """Of the newest version that was fitted, in whatever mode."""
+def last_fitted(scope: Scope | None, content_class: str) -> Policy | None:
+    """The newest version that was fitted, in whatever mode."""
     rows = Policy.objects.filter(scope=scope, content_class=content_class, fit__isnull=False)
-    return rows.order_by("-version").values_list("fit", flat=True).first()
+    return rows.order_by("-version").first()
+
+
+def last_fit(scope: Scope | None, content_class: str) -> dict[str, Any] | None:
+    row = last_fitted(scope, content_class)
+    return row.fit if row else None
+
+
+def waiting(scope: Scope | None, content_class: str, limits: Thresholds) -> Policy | None:
+    """The version with these thresholds that waits for somebody's word, or is on trial: who puts them in
+    force takes that one up, with the fit that it came from."""
+    found = policy.standing(scope, content_class)
+    rows = [row for row in (found.proposed, found.shadow) if row and Thresholds.of(row).same_as(limits)]
+    return rows[0] if rows else None
+
+
+def as_proposed(row: Policy) -> str:
+    """The reason for the record where nobody gives another."""
+    return f"as proposed in version {row.version}"
 
 
 def observed(most: int | None = None, progress: Progress = lambda *_: None) -> list[pairs.Labelled]:

@@ -12,16 +12,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Model
+from django.db.models import Model, OuterRef, Subquery
 from django.utils import timezone
 
 from cacheadmin import audit, flushing, review, tallies
 from cacheadmin.models import Action, AuditRecord, LoadSample, SavedSearch
 from inference import live_ledger, workers
-from inference.cache import flush, learning, lifecycle, probe
+from inference.cache import flush, learning, lifecycle, policy, probe
 from inference.cache.flush import Selection
 from inference.cache.measured import Measured
 from inference.cache.policy import BUILT_IN
+from inference.calibration.fitting import KINDS, Pair, fit
 from inference.kv.snapshot import RequestRow, ScopeRow, SessionRow, Snapshot
 from inference.models import (
     DataSource,
@@ -30,6 +31,7 @@ from inference.models import (
     EntrySource,
     Generation,
     Invalidation,
+    Mode,
     Observation,
     Origin,
     Outcome,
@@ -154,7 +156,8 @@ def fill(pick: random.Random) -> dict[str, Any]:
     _compared(scope, known, doubted, pick)
     talk = _conversation(scope, known[0])
     _sources(known, now)
-    flushed = _actions(olga, boris, doubted, now)
+    flushed, rejected = _actions(olga, boris, doubted, now)
+    _fitted(pick)
     _samples(now, pick)
     SavedSearch.objects.create(user=olga, name="Prices, lately", query="source=prices&age=7d")
     SavedSearch.objects.create(user=olga, name="保修", query="q=保修&state=active")
@@ -168,6 +171,7 @@ def fill(pick: random.Random) -> dict[str, Any]:
         "session": talk,
         "source": DataSource.objects.get(key="prices"),
         "flush": flushed,
+        "rejected": rejected,
     }
 
 
@@ -334,8 +338,10 @@ def _judged(made: list[tuple[Generation, Decision]], pick: random.Random) -> Non
     served = [one for one, decision in made if decision.outcome in ("hit", "gray")]
     Observation.objects.bulk_create(
         Observation(generation=one, source="gray", verdict="disagree" if at % 97 == 5 else "agree")
-        for at, one in enumerate(pick.sample(served, min(320, len(served))))
+        for at, one in enumerate(pick.sample(served, min(1_600, len(served))))
     )
+    when = Generation.objects.filter(pk=OuterRef("generation")).values("created_at")
+    Observation.objects.filter(source="gray").update(created_at=Subquery(when))
     causes = ["correction", "correction", "restatement", "edit", "regenerate", "thumbs_down"]
     for one, _decision in pick.sample(made[-300:], 26):
         taken = Invalidation.objects.create(session=one.session, generation=one, cause=pick.choice(causes))
@@ -428,8 +434,24 @@ def _sources(known: list[Wording], now: datetime) -> None:
         DataSource.objects.create(key=key, version="7", changes=at * 3 % 7, changed_at=changed)
 
 
-def _actions(olga: User, boris: User, doubted: list[Wording], now: datetime) -> AuditRecord:
-    """What people did; returns a flush that is under way."""
+def _fitted(pick: random.Random) -> None:
+    """What a calibration made of a few thousand pairs: thresholds that wait for an operator's word."""
+    pairs = []
+    for number in range(3_600):
+        right = pick.random() < 0.8
+        score = min(0.999, pick.gauss(0.972 if right else 0.885, 0.012 if right else 0.02))
+        pairs.append(Pair(str(number), pick.choice(KINDS), score, right))
+    found = fit(pairs, {"high": BUILT_IN.high, "low": BUILT_IN.low, "likely": BUILT_IN.likely})
+    wrong = sum(not pair.right for pair in pairs)
+    data = {"source": "observations", "lookups": 3_912, "right": len(pairs) - wrong, "wrong": wrong}
+    data |= {"by_class": {"business": 2_410, "fact": 1_190, "code": 312}}
+    high, low, likely = (found.thresholds[kind] for kind in KINDS)
+    limits = replace(BUILT_IN, high=high, low=low, likely=likely)
+    policy.write(None, "", limits, Mode.PROPOSED, seen=0, fit=found.to_json() | {"data": data})
+
+
+def _actions(olga: User, boris: User, doubted: list[Wording], now: datetime) -> tuple[AuditRecord, uuid.UUID]:
+    """What people did; returns a flush that is under way, and the batch of what was rejected."""
     bump = AuditRecord.objects.create(
         **audit.of(boris),
         action=Action.BUMP,
@@ -455,7 +477,7 @@ def _actions(olga: User, boris: User, doubted: list[Wording], now: datetime) -> 
         judgement = review.Judgement(
             action, lifecycle.stamp(Wording.objects.get(pk=wording.pk)), "Off is not on."
         )
-        review.decide(wording.pk, olga if action == review.REJECT else boris, judgement)
+        batch = review.decide(wording.pk, olga if action == review.REJECT else boris, judgement)
     running = flushing.begin(
         Selection(version="2026-10"),
         flush.Preview(412, {"frozen": 380, "active": 32}, {"fact": 412}, {}),
@@ -464,7 +486,7 @@ def _actions(olga: User, boris: User, doubted: list[Wording], now: datetime) -> 
     )
     # Nobody runs it, so that it stands still while pictures are taken.
     AuditRecord.objects.filter(pk=running.pk).update(entries=256, updated_at=now + timedelta(hours=1))
-    return running
+    return running, batch
 
 
 def _samples(now: datetime, pick: random.Random) -> None:

@@ -5,7 +5,8 @@ a phone.
     .venv/bin/python docs/console_screenshots.py overview   # only those that begin so
 
 With services and a made-up shop of their own (docs/console_rows.py), which are thrown away; nothing needs to
-run. Needs the `test` extra, for Playwright, and a Chromium (CHROMIUM, or where `make test` finds it).
+run. Needs the `test` extra, for Playwright, a Chromium (CHROMIUM, or where `make test` finds it), and a font
+with Chinese characters (Debian's package `fonts-noto-cjk`).
 """
 
 import argparse
@@ -133,10 +134,11 @@ def shots(rows: dict[str, Any]) -> list[Shot]:
         Shot("pairing-phone", review, phone=True, languages=("en",), act=_take),
         Shot("bulk", "review/", act=lambda page: _pick(page, rows["picked"])),
         Shot("entries", "entries/?col=state&col=class&col=hits&col=age&col=saves"),
-        Shot("entries-alike", "entries/?like=guarantee+period", languages=("en",)),
+        Shot("entries-alike", "entries/?like=guarantee+period"),
         Shot("entry", f"entries/{rows['entry'].pk}/"),
         Shot("entry-phone", f"entries/{rows['entry'].pk}/", phone=True, dark=True, languages=("zh",)),
         Shot("thresholds", "thresholds/"),
+        Shot("thresholds-fit", "thresholds/", act=_to_the_fit),
         Shot("thresholds-phone", "thresholds/", phone=True, languages=("zh",)),
         Shot("sessions", "sessions/"),
         Shot("session", f"sessions/{rows['session'].pk}/"),
@@ -148,6 +150,7 @@ def shots(rows: dict[str, Any]) -> list[Shot]:
         Shot("flush-running", f"audit/{rows['flush'].batch}/"),
         Shot("ledger", "ledger/"),
         Shot("audit", "audit/"),
+        Shot("action", f"audit/{rows['rejected']}/"),
         Shot("health", "health/"),
     ]
 
@@ -157,6 +160,10 @@ def _take(page: Page) -> None:
     if button.count():
         button.click()
         page.wait_for_load_state()
+
+
+def _to_the_fit(page: Page) -> None:
+    page.locator("#fit").evaluate("it => it.scrollIntoView()")
 
 
 def _pick(page: Page, wordings: list[Any]) -> None:

@@ -42,7 +42,7 @@ COMPUTED, REUSED, WRITTEN = "prompt_computed", "prompt_reused", "answer"
 _STAGES = (
     *("signals", "exact", "fuzzy", "semantic", "embedding", "verifier", "books", "decision", "coalesce"),
     *("dispatch", "affinity", "stream", "database", "queue", "engine", "answer", "generate", "write_back"),
-    *("summary", "announcement", "farewell", "judge"),
+    *("summary", "announcement", "farewell", "behaviour", "shadow", "check", "judge"),
 )
 
 
@@ -69,7 +69,8 @@ def looked_up(layer: str, outcome: str, milliseconds: float) -> None:
 
 
 def computed(prompt: int, cached: int, written: int) -> None:
-    """Count the tokens of one run of an engine; `cached` of those of its prompt were not read anew."""
+    """Count the tokens of one run of an engine, whoever it was for; `cached` of those of its prompt were not
+    read anew."""
     TOKENS.labels(kind=COMPUTED).inc(max(0, prompt - cached))
     TOKENS.labels(kind=REUSED).inc(cached)
     TOKENS.labels(kind=WRITTEN).inc(written)

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from inference.engines.base import Delta, EngineFailed, EngineUnavailable, Finished, Request, Sampling
 
-from . import dispatch, scopes, workers
+from . import dispatch, metrics, scopes, workers
 from .cache.models import Source
 from .engine import engine
 from .history import model_view
@@ -72,6 +72,7 @@ def write(summary_id: int) -> bool:
         text = _written(summary)
     except (EngineUnavailable, EngineFailed) as error:
         log.warning("summary_not_written", summary=summary_id, error=str(error))
+        metrics.STAGE_ERRORS.labels(stage="summary").inc()
         return False
     if not _is_of(text, summary.turns):
         log.info("summary_not_taken", summary=summary_id, text=text)
@@ -94,6 +95,7 @@ def _written(summary: Summary) -> str:
         if isinstance(event, Delta):
             text += event.text
         elif isinstance(event, Finished):
+            metrics.computed(event.prompt_tokens, event.cached_tokens, event.completion_tokens)
             whole = event.reason == "stop" and not event.prompt_cut
     return " ".join(text.replace("\x00", "").split()) if whole else ""
 

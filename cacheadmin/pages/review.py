@@ -17,17 +17,20 @@ from inference.models import Wording
 
 from .page import draw
 
-SHOWN = 50
+PAGE = 50
 
 
 @require_GET
 @permitted("view")
 def queue(request: Request) -> HttpResponse:
+    after = request.GET.get("after", "")[:120]
+    found = list(review.most_urgent(PAGE + 1, after))
     return draw(
         request,
         "queue",
-        waiting=review.most_urgent(SHOWN),
-        shown=SHOWN,
+        waiting=found[:PAGE],
+        more=review.cursor_of(found[PAGE - 1]) if len(found) > PAGE else "",
+        after=after,
         last=review.last_action(request.user),
     )
 

@@ -99,16 +99,19 @@ def save(request: Request) -> HttpResponse:
         return _page(request, sent, {}, 400, _("These thresholds can't be read. Nothing was changed."))
     if content_class and content_class not in labels.CLASSES:
         return _page(request, sent, {}, 400, _("There is no such class. Nothing was changed."))
+    limits, reason = thresholds.limits_of(wanted), sent.get("reason", "").strip()[:2_000]
+    proposed = tuning.waiting(scope, content_class, limits)
     try:
         row = tuning.save(
             request.user,
             scope,
             content_class,
-            thresholds.limits_of(wanted),
+            limits,
             Mode(mode),
             seen=int(seen),
             confirmed=bool(sent.get("confirmed")),
-            reason=sent.get("reason", "").strip()[:2_000],
+            reason=reason or (tuning.as_proposed(proposed) if proposed else ""),
+            fit=proposed.fit if proposed else None,
         )
     except policy.Changed:
         problem = _("Somebody changed these thresholds while you looked at them, so nothing was done.")

@@ -73,6 +73,7 @@ def _versions(request: Request, form: BumpForm, status: int = 200, problem: str 
         status,
         apps=inventory.apps(),
         bumps=inventory.bumps(),
+        most_bumps=inventory.SHOWN_VERSIONS,
         form=form,
         problem=problem,
     )

@@ -1,6 +1,6 @@
 """What the console's templates ask for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,6 +11,7 @@ from django.contrib.humanize.templatetags.humanize import naturaltime
 from django.http import QueryDict
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from cacheadmin import access, charts, labels
 from cacheadmin.wording_diff import Run
@@ -109,6 +110,19 @@ def address(context: template.Context, **changes: Any) -> str:
         else:
             query[name] = str(value)
     return f"?{query.urlencode()}"
+
+
+@register.simple_tag
+def cut(rows: Sized, most: int, which: str = "last") -> SafeString:
+    """A line that says so where a list of which only so many are shown is as long as that."""
+    if len(rows) < most:
+        return SafeString("")
+    said = (
+        _("The first %(n)d; there may be more.")
+        if which == "first"
+        else _("The last %(n)d; there may be more.")
+    )
+    return format_html('<p class="explain">{}</p>', said % {"n": most})
 
 
 @register.simple_tag

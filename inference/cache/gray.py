@@ -19,7 +19,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from inference import compute, dispatch, prompting, scopes, sources, versions, workers
+from inference import compute, dispatch, metrics, prompting, scopes, sources, versions, workers
 from inference.engine import engine
 from inference.engines.base import Delta, EngineFailed, EngineUnavailable, Request
 from inference.history import born_wordings
@@ -123,6 +123,11 @@ def send_waiting() -> int:
     return len(waiting)
 
 
+def waiting(most: int) -> int:
+    """How many checks nobody has taken up, counted to `most`."""
+    return _free(Check.objects.all()).values("pk")[:most].count()
+
+
 def are_people_there() -> bool:
     """Does anybody wait for an engine, or for an answer that this process is writing?"""
     return dispatch.is_anyone_waiting() or dispatch.written_here() > settings.OBSERVE_BESIDE
@@ -148,6 +153,7 @@ def _observe(check: Check) -> Agreement | None:
         return _conclude(check, fresh)
     except (EngineUnavailable, EngineFailed) as error:
         log.warning("not_observed", check=check.pk, error=str(error))
+        metrics.STAGE_ERRORS.labels(stage="check").inc()
         _let_go(check)
         return None
 
@@ -187,6 +193,8 @@ def _ask(check: Check) -> _Fresh | None:
             text += event.text
         else:
             finished = event
+    if finished is not None:
+        metrics.computed(finished.prompt_tokens, finished.cached_tokens, finished.completion_tokens)
     if finished is None or finished.reason == "cancelled":
         _let_go(check)
         return None

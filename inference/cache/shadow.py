@@ -143,6 +143,7 @@ class Report:
 
 
 _EXAMPLES = 20
+_LARGE = ("generation__question", "generation__output_token_ids", "generation__text")
 _GROUPS = ("live", "shadow", "added", "lost", "changed")
 
 
@@ -163,11 +164,12 @@ def report(policy: Policy, most: int = REPORTED) -> Report:
             kind = "changed" if live and tried else "added" if tried else "lost"
             groups[kind].append(said.right(tried or live) if said else None)
             examples.append(row.pk)
+    differ = Decision.objects.filter(pk__in=examples[:_EXAMPLES]).select_related("generation")
     return Report(
         policy=policy,
         lookups=len(rows),
         **{name: _counted(group) for name, group in groups.items()},
-        examples=list(Decision.objects.filter(pk__in=examples[:_EXAMPLES]).order_by("-id")),
+        examples=list(differ.defer(*_LARGE).order_by("-id")),
     )
 
 

@@ -29,11 +29,12 @@ function short(value) {
     .format(value);
 }
 
-function written(value, unit) {
+function written(value, unit, currency) {
   if (value === null || value === undefined) return "–";
   if (unit === "share") return `${(value * 100).toFixed(value < 0.1 ? 1 : 0)}%`;
   if (unit === "ms") return value >= 1000 ? `${short(value / 1000)} s` : `${short(value)} ms`;
   if (unit === "bytes") return value >= 2 ** 30 ? `${short(value / 2 ** 30)} GiB` : `${short(value / 2 ** 20)} MiB`;
+  if (unit === "money") return `${short(value)} ${currency}`;
   return short(value);
 }
 
@@ -46,6 +47,12 @@ function stacked(series) {
     sums.push(below);
   }
   return sums.reverse();
+}
+
+/** Of a linear scale: shares are of 1 unless they are small; of what is counted there is never half a one. */
+function highest(chart, high) {
+  if (chart.unit === "share") return chart.small ? Math.min(1, Math.max(high * 1.08, 0.05)) : 1;
+  return Math.max(high * 1.08, chart.unit === "money" ? 0.01 : 1);
 }
 
 function marksOn(marks, ink, font) {
@@ -98,7 +105,7 @@ function options(chart, data, width) {
         distr: chart.log ? 3 : 1,
         range: chart.log
           ? undefined
-          : (_plot, _low, high) => [0, chart.unit === "share" ? 1 : Math.max(high * 1.08, 1)],
+          : (_plot, _low, high) => [0, highest(chart, high)],
       },
     },
     axes: [
@@ -108,7 +115,7 @@ function options(chart, data, width) {
         size: 68,
         incrs: chart.unit === "bytes" ? POWERS : undefined,
         splits: chart.log ? decades : undefined,
-        values: (_plot, ticks) => ticks.map((tick) => written(tick, chart.unit)),
+        values: (_plot, ticks) => ticks.map((tick) => written(tick, chart.unit, data.currency)),
       },
     ],
     series: [
@@ -125,7 +132,7 @@ function options(chart, data, width) {
           paths: chart.bars ? bars : undefined,
           points: { show: !chart.bars && lone(of.values), size: 6, fill: own },
           spanGaps: false,
-          value: (_plot, _value, _series, at) => at === null ? "" : written(of.values[at], chart.unit),
+          value: (_plot, _value, _series, at) => at === null ? "" : written(of.values[at], chart.unit, data.currency),
         };
       }),
     ],

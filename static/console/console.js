@@ -145,6 +145,32 @@ function count(suspects) {
 
 listen();
 
+// --- what is read out -----------------------------------------------------------------------
+
+// By a region that stays in the page: what comes with its text, or is swapped for another, is not listened to.
+// Of a new page that is what was just done, or went wrong; of what renews itself, what it says that is new.
+let known = new Set();
+
+function news(now) {
+  const said = [...document.querySelectorAll("[data-announce]")].map((it) => [
+    it.dataset.announce.replace(/^now$/, "") || it.textContent.trim().replace(/\s+/g, " "),
+    it.dataset.announce === "now",
+  ]);
+  const fresh = said.filter(([text, first]) => (now ? first : !known.has(text))).map(([text]) => text);
+  known = new Set(said.map(([text]) => text));
+  if (fresh.length) announce(fresh.join(" "));
+}
+
+/** Emptied first, so that the same text twice is read twice. */
+function announce(text) {
+  const region = document.getElementById("announcer");
+  region.textContent = "";
+  setTimeout(() => (region.textContent = text), 100);
+}
+
+news(true);
+document.addEventListener("htmx:afterSettle", () => news(false));
+
 // --- choosing several -----------------------------------------------------------------------
 
 document.addEventListener("change", ({ target }) => {

@@ -7,13 +7,18 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Locator, Page, Route, expect
 
+from cacheadmin import audit
 from cacheadmin.models import AuditRecord
-from inference.models import ConfusablePair, DataSource, Entry, State, Wording
+from inference.cache import policy
+from inference.cache.policy import Thresholds
+from inference.models import ConfusablePair, DataSource, Entry, EntrySource, Mode, State, Wording
 from inference.scopes import for_measuring
 from tests.browser.conftest import NewContext
 from tests.browser.test_accessibility import check, faint
 from tests.browser.troubles import Troubles
+from tests.browser.watching import watch_announcements
 from tests.console.conftest import ANSWER, SUSPECT, doubted, operator, stored
+from tests.console.test_thresholds import fitted
 from tests.stack import Stack
 
 LATER = "How long is the warranty of the X400?"
@@ -270,27 +275,108 @@ def test_figures_are_drawn_and_stand_in_tables(
     expect(chart.get_by_role("cell", name="100.0%")).to_be_visible()
 
 
+def test_what_happens_is_read_out_by_a_region_that_stays(
+    stack: Stack, new_context: NewContext, suspects: list[Wording], troubles: Troubles
+) -> None:
+    troubles.allow(r"status of 409")
+    olga = sit_down(new_context, stack, operator("olga"))
+    boris = sit_down(new_context, stack, operator("boris"))
+    region = olga.locator("#announcer")
+    expect(region).to_have_role("status")
+    expect(region).to_have_text("")
+
+    # What others do is told by the region that was there before, once.
+    region.evaluate("it => { it.dataset.first = 'yes'; }")
+    said = watch_announcements(olga)
+    boris.keyboard.press("Enter")
+    expect(shown(boris)).to_contain_text(SUSPECT)
+    boris.keyboard.press("r")
+    expect(shown(boris)).to_contain_text(LATER)
+    expect(region).to_have_text("1 pairing waits on this page")
+    olga.evaluate("document.body.dispatchEvent(new Event('console:queue'))")
+    boris.get_by_role("button", name="Leave it to others").click()
+    expect(olga.get_by_text("open with boris")).to_have_count(0)
+    expect(region).to_have_attribute("data-first", "yes")
+    assert said() == ["1 pairing waits on this page"]
+
+    # What one has done oneself, and what went wrong with it, by that of the page that follows.
+    olga.keyboard.press("Enter")
+    expect(shown(olga)).to_contain_text(LATER)
+    expect(region).to_have_text("")
+    Entry.objects.filter(pk=suspects[1].entry_id).update(answer="Another answer by now.")
+    with olga.expect_navigation() as navigation:
+        olga.keyboard.press("a")
+    assert navigation.value.status == 409
+    expect(region).to_contain_text("This changed while you looked at it")
+    olga.keyboard.press("a")
+    expect(region).to_contain_text("Your last action: approved")
+    olga.keyboard.press("u")
+    expect(region).to_contain_text("Undone.")
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
 @pytest.mark.parametrize("size", [(1280, 800), (360, 740)], ids=["desktop", "phone"])
 def test_every_page_reads_well(
-    stack: Stack, new_context: NewContext, suspects: list[Wording], size: tuple[int, int]
+    stack: Stack,
+    new_context: NewContext,
+    suspects: list[Wording],
+    size: tuple[int, int],
+    language: str,
+    troubles: Troubles,
 ) -> None:
-    """Named controls, contrast in both themes, nothing wider than the screen."""
+    """Named controls, contrast in both themes, nothing wider than the screen; in both languages."""
+    troubles.allow(r"status of 400")  # thresholds that serve more are asked for once more
     page = sit_down(new_context, stack, operator("olga"), viewport={"width": size[0], "height": size[1]})
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Approve")).to_be_visible()
-    here = page.url
-    source = DataSource.objects.create(key="prices", changes=1)
-    session = suspects[0].session_id
-    paths = ["", "entries/", f"entries/{suspects[0].entry_id}/", "review/", "audit/", "health/", "ledger/"]
-    paths += ["versions/", "flush/?everything=on", "sources/", f"sources/{source.pk}/?version=", "sessions/"]
-    paths += [f"sessions/{session}/"]
-    for address in [here, *(f"{stack.url}/console/{path}" for path in paths)]:
-        page.goto(address)
+    cookie = {"name": "django_language", "value": language, "url": stack.url}
+    page.context.add_cookies([cookie])  # type: ignore[list-item]
+    page.goto(f"{stack.url}/console/review/")
+    expect(page.locator("html")).to_have_attribute("lang", re.compile(language, re.IGNORECASE))
+
+    def reads_well() -> None:
         check(page)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.url
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            assert faint(page) == [], (address, scheme)
+            assert faint(page) == [], (page.url, scheme)
+
+    page.keyboard.press("Enter")
+    expect(page.locator("button[value=approve]")).to_be_visible()
+    reads_well()
+    for path in addresses(suspects[0]):
+        page.goto(f"{stack.url}/console/{path}")
+        reads_well()
+    page.goto(f"{stack.url}/console/review/")
+    page.locator("[data-all]").check()
+    page.locator("button[value=reject]").click()
+    expect(page).to_have_url(re.compile("/bulk/"))
+    reads_well()
+    page.goto(f"{stack.url}/console/versions/")
+    page.locator("#b-knowledge").fill("2")
+    page.locator('form[action$="/preview/"] button[type=submit]').click()
+    expect(page).to_have_url(re.compile("/preview/"))
+    reads_well()
+    page.goto(f"{stack.url}/console/thresholds/?high=0.9&low=0.8")
+    page.locator("form.save button[value=live]").click()
+    expect(page.locator("#problem")).to_be_visible()
+    reads_well()
+
+
+def addresses(suspect: Wording) -> list[str]:
+    """Every page that is read, with something on it."""
+    source = DataSource.objects.create(key="prices", changes=1)
+    EntrySource.objects.create(entry=suspect.entry, source_key="prices", version="1")
+    decided = audit.record("a test", "reject", [audit.Change(audit.WORDING, suspect.pk)], "Another model.")
+    flushed = AuditRecord.objects.create(
+        action="flush", actor="olga", before={"entries": 2}, after={"entries": 1}, status="interrupted"
+    )
+    policy.write(None, "", Thresholds(0.985, 0.88, 0.78, 0.5), Mode.PROPOSED, seen=0, fit=fitted())
+    policy.write(None, "", Thresholds(0.985, 0.85, 0.78, 0.5), Mode.SHADOW, seen=1)
+    return [
+        *("", "?range=1h&class=fact", "entries/", "entries/?like=warranty", f"entries/{suspect.entry_id}/"),
+        *("review/", "thresholds/", "thresholds/?high=0.9&low=0.8", "audit/", f"audit/{decided}/"),
+        *(f"audit/{flushed.batch}/", "health/", "ledger/", "versions/", "flush/?everything=on"),
+        *("sources/", f"sources/{source.pk}/?version=", "sessions/", f"sessions/{suspect.session_id}/"),
+    ]
 
 
 def test_without_a_script_everything_can_be_read_and_decided(
@@ -304,7 +390,26 @@ def test_without_a_script_everything_can_be_read_and_decided(
     page.get_by_role("button", name="Reject").click()
     expect(shown(page)).to_contain_text(LATER)
     assert state(suspects[0]) == State.REJECTED
-    names = ("Overview", "Entries", "Sessions", "Sources", "Versions", "Flush", "Ledger", "Audit", "Health")
-    for name in names:
+    names = (
+        "Overview",
+        "Entries",
+        "Thresholds",
+        "Sessions",
+        "Sources",
+        "Versions",
+        "Flush",
+        "Ledger",
+        "Audit",
+    )
+    for name in (*names, "Health"):
         page.get_by_role("navigation", name="Console").get_by_role("link", name=name).click()
         expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
+    page.goto(f"{stack.url}/console/entries/{suspects[0].entry_id}/")
+    expect(page.get_by_role("main")).to_contain_text(ANSWER)
+    page.goto(f"{stack.url}/console/sessions/{suspects[0].session_id}/")
+    expect(page.get_by_role("region", name="How it was answered")).to_contain_text(SUSPECT)
+    # Other thresholds are looked at, too.
+    page.goto(f"{stack.url}/console/thresholds/")
+    page.get_by_role("spinbutton", name="Lower threshold").fill("0.95")
+    page.get_by_role("button", name="See what they come to").click()
+    expect(page.get_by_text("Considered: 0.985 and 0.950")).to_be_visible()

@@ -89,7 +89,6 @@ def model(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
         settings.JUDGE = "on"
         settings.OBSERVE_PER_MINUTE = 1_000
         monkeypatch.setattr(engine, "_engine", None)
-        monkeypatch.setattr("inference.metrics.watch_engine", lambda report: None)  # once in a process
         yield Model(running)
 
 

@@ -135,3 +135,39 @@ def test_nonsense_is_explained(three: list[Wording], olga: User, sent: dict[str,
         response = signed_in(olga).post(reverse(name), sent)
         assert response.status_code == 400 and 'role="alert"' in response.content.decode()
     assert states() == {State.SUSPECT} and Entry.objects.count() == 1
+
+
+def test_pages_of_the_queue_hold_everything_once_and_any_of_it_can_be_chosen(
+    scope: Scope, olga: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cacheadmin.pages.review.PAGE", 2)
+    entry = stored(scope).entry
+    hits = (5, 5, 5, 9, 0, 0)
+    waiting = [doubted(entry, f"Is the X{n}00 waterproof?", "Perhaps.", hits=n) for n in range(6)]
+    for row, n in zip(waiting, hits, strict=True):
+        Wording.objects.filter(pk=row.pk).update(hits=n)
+    # Those of the same urgency by their age, and of the same age by their id.
+    Wording.objects.filter(pk__in=[waiting[0].pk, waiting[1].pk]).update(created_at=waiting[0].created_at)
+    client, seen_so, after = signed_in(olga), [], ""
+    for _page in range(3):
+        response = client.get(reverse("console_review"), {"after": after})
+        text = response.content.decode()
+        seen_so += [row.pk for row in response.context["waiting"]]
+        assert ("Less urgent" in text) == bool(response.context["more"])
+        assert ("Most urgent" in text) == bool(after) != ("Start with the first" in text)
+        after = response.context["more"]
+    assert not after and seen_so == [row.pk for row in review.waiting()] and len(seen_so) == 6
+    response = client.post(reverse("console_bulk"), {"pick": [str(seen_so[-1])], "action": "reject"})
+    assert [one.wording.pk for one in response.context["chosen"]] == [seen_so[-1]]
+
+
+@pytest.mark.parametrize("after", ["x", "1_x_y", "1.0_2026-01-01_x", "nan_", "1_2026-01-01T00:00:00Z_1"])
+def test_a_cursor_that_is_none_shows_the_first_page(three: list[Wording], olga: User, after: str) -> None:
+    shown = signed_in(olga).get(reverse("console_review"), {"after": after}).context["waiting"]
+    assert len(shown) == 3
+
+
+def test_behind_the_last_page_the_way_back_is_shown(three: list[Wording], olga: User) -> None:
+    last = list(review.waiting())[-1]
+    text = signed_in(olga).get(reverse("console_review"), {"after": review.cursor_of(last)}).content.decode()
+    assert "Nothing less urgent waits" in text and "Most urgent" in text

@@ -243,6 +243,17 @@ def test_money_is_told_where_somebody_says_what_tokens_cost(week: Scope, setting
     assert "3.00 EUR" in text and "at 20 EUR per 1,000 tokens" in text
 
 
+def test_money_over_time_is_what_the_saved_tokens_cost(week: Scope, settings) -> None:
+    assert "money" not in {chart.name for chart in charts.sheet(figures.overview(DAY, None, "")).charts}
+    settings.PRICE_PER_1000_TOKENS, settings.PRICE_CURRENCY = 20.0, "EUR"
+    day = figures.overview(DAY, None, "")
+    saved = series(charts.sheet(day), "money")["by the cache"]
+    assert [value for value in saved if value] == pytest.approx([1.0] * 3)
+    assert sum(saved) == pytest.approx(day.money_saved)
+    text = signed_in(operator()).get(reverse("console")).content.decode()
+    assert '<td class="number">1.00 EUR</td>' in text and '"currency": "EUR"' in text
+
+
 # --- how often it is wrong ----------------------------------------------------------------------------
 
 
@@ -276,6 +287,70 @@ def test_background_checks_are_believed_before_people_once_they_are_enough(week:
     judge(week, "exact", Verdict.AGREE, "gray")
     enough = figures.overview(DAY, None, "").false_hits
     assert (enough.checked, enough.verdicts, enough.share) == (True, reliability.ENOUGH, 0.0)
+
+
+def test_wrong_hits_over_time_say_nothing_of_a_few_verdicts(week: Scope) -> None:
+    """A step is estimated as the whole is: each kind by itself, weighed by how many hits there were of it."""
+    now = timezone.now()
+    few, many = now - timedelta(hours=3), now - timedelta(hours=6)
+    for hours, wrong, right in ((3, 1, reliability.A_FEW - 2), (6, 2, reliability.A_FEW - 2)):
+        for verdict in [Verdict.DISAGREE] * wrong + [Verdict.AGREE] * right:
+            judge(week, "exact", verdict, "gray")
+        fresh = Observation.objects.filter(created_at__gt=now)
+        fresh.update(created_at=now - timedelta(hours=hours))
+    day = figures.overview(DAY, None, "")
+    step = next(at for at in day.stretch.steps if at <= many < at + day.stretch.step)
+    assert list(day.false_hits_over_time) == [step], few
+    assert day.false_hits_over_time[step].share == pytest.approx(2 / reliability.A_FEW)
+    assert sum(n for n, _wrong in day.judged.by_gray.values()) == day.false_hits.verdicts == 19
+    drawn = series(charts.sheet(day), "wrong")
+    assert drawn["estimated"] == pytest.approx([0.2]) and 0.4 < drawn["at most, 95% sure"][0] < 0.6
+    # Half of the hits of that hour were doubtful ones, of which most were wrong.
+    for verdict in [Verdict.DISAGREE] * 9 + [Verdict.AGREE]:
+        judge(week, "gray", verdict, "gray")
+    Observation.objects.filter(created_at__gt=now).update(created_at=many)
+    for outcome in ("hit", "gray"):
+        for _ in range(20):
+            lookup(week, outcome, "semantic", many)
+    found = figures.overview(DAY, None, "").false_hits_over_time[step]
+    assert found.share == pytest.approx(0.5 * 0.2 + 0.5 * 0.9) and found.verdicts == 20
+
+
+@pytest.mark.parametrize(
+    ("query", "hints"),
+    [
+        ({}, {}),
+        (
+            {"scope": "one"},
+            {
+                "invalidations": "Sources, versions and flushes: of all scopes.",
+                "waiting": "Of all scopes and classes.",
+                "memory": "Of all scopes and classes.",
+            },
+        ),
+        (
+            {"class": "fact"},
+            {
+                "invalidations": "Of all classes.",
+                "waiting": "Of all scopes and classes.",
+                "memory": "Of all scopes and classes.",
+            },
+        ),
+    ],
+)
+def test_what_a_filter_does_not_narrow_says_so(
+    week: Scope, query: dict[str, str], hints: dict[str, str]
+) -> None:
+    sampling.sample()
+    asked = {name: str(week.pk) if name == "scope" else value for name, value in query.items()}
+    response = signed_in(operator()).get(reverse("console"), asked)
+    said = {chart.name: chart.hint for chart in response.context["sheet"].charts if chart.hint}
+    assert said.pop("wrong")
+    assert said == hints
+    text = response.content.decode()
+    now = text.partition("<h2>Now</h2>")[2].partition("<h2>")[0]
+    assert ("Of all scopes and classes." in now) == bool(query)
+    assert all(hint in text for hint in hints.values())
 
 
 def test_of_many_verdicts_a_sample_is_looked_at(week: Scope, monkeypatch: pytest.MonkeyPatch) -> None:

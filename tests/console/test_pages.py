@@ -7,16 +7,30 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
-from cacheadmin import audit
+from cacheadmin import audit, inventory, reading, thresholds
 from cacheadmin.models import AuditRecord, SavedSearch
 from cacheadmin.operators import create_operator
-from inference.models import DataSource, EntrySource, Scope
+from inference.cache import policy
+from inference.models import (
+    Check,
+    DataSource,
+    Decision,
+    Entry,
+    EntrySource,
+    Generation,
+    Invalidation,
+    Mode,
+    Scope,
+    Version,
+)
 
-from .conftest import ANSWER, FRESH, QUESTION, SUSPECT, doubted, operator, signed_in, stored
+from .conftest import ANSWER, FRESH, QUESTION, SUSPECT, doubted, generated, operator, signed_in, stored
 
 pytestmark = pytest.mark.django_db
 
@@ -212,6 +226,39 @@ def test_an_entry_s_page_tells_its_story(addresses: Addresses) -> None:
     assert '<mark class="number">36</mark>' in text and '<mark class="number">24</mark>' in text
 
 
+def test_a_list_that_is_cut_says_so(
+    addresses: Addresses, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is shown of many: the last so many, never as if these were all."""
+    client = signed_in(operator())
+    served = {"outcome": "hit", "layer": "exact", "reason": "the same", "milliseconds": 0.4}
+    Decision.objects.create(generation=generated(scope, QUESTION, ANSWER), entry=addresses.entry, **served)
+    session = addresses.wording.session
+    Entry.objects.filter(pk=addresses.entry.pk).update(session=session)
+    session.blocked.add(addresses.entry)
+    Invalidation.objects.create(
+        session=session, generation=Generation.objects.filter(session=session).get(), cause="correction"
+    )
+    Version.objects.create(app=settings.APP_NAME, knowledge="1")
+    policy.write(None, "", policy.BUILT_IN, Mode.LIVE, seen=0)
+    cut: dict[str, tuple[Any, tuple[str, ...], int]] = {
+        "console_entry": (reading.Story, ("wordings", "verdicts", "decisions", "readers", "lookups"), 3),
+        "console_pairing": (reading.Pairing, ("wordings", "verdicts"), 1),
+        "console_session": (inventory.Conversation, ("",), 4),
+        "console_versions": (inventory.App, ("scopes",), 1),
+        "console_thresholds": (thresholds.Picture, ("history",), 1),
+    }
+    for name, (owner, limits, times) in cut.items():
+        text = client.get(addresses.of(name)).content.decode()
+        assert "there may be more" not in text and "lookups tell" not in text, name
+        for limit in limits:
+            monkeypatch.setattr(owner, f"most_{limit}".strip("_"), 1)
+        text = client.get(addresses.of(name)).content.decode()
+        assert text.count("; there may be more") == times, name
+        assert ("As far as the last 1 lookups tell" in text) == (name == "console_entry")
+        assert ("Not every wording, verdict and action" in text) == (name == "console_entry")
+
+
 def test_a_pairing_s_page_shows_both_answers_and_what_differs(addresses: Addresses) -> None:
     client = signed_in(operator())
     client.post(reverse("console_take", args=[addresses.wording.pk]))
@@ -246,6 +293,17 @@ def test_a_flush_is_on_record_beside_what_people_decide(addresses: Addresses) ->
     assert "1,234 of 2,000 deleted" in one and ">Go on<" in one and ">End it<" not in one
     undo = client.post(reverse("console_undo", args=[flush.batch]))
     assert undo.status_code == 400 and "can&#x27;t be undone" in undo.content.decode()
+
+
+def test_checks_that_wait_are_shown(addresses: Addresses, scope: Scope) -> None:
+    pairings = [addresses.wording, stored(scope, "What is asked besides?"), stored(scope, "And what else?")]
+    for one in pairings:
+        Check.objects.create(generation=generated(scope, one.question, ANSWER), wording=one)
+    Check.objects.filter(wording=pairings[0]).update(claimed_by="a worker", claimed_at=timezone.now())
+    client = signed_in(operator())
+    for name, told in (("console", "<dd>2</dd>"), ("console_health", '<td class="number">2 </td>')):
+        text = client.get(reverse(name)).content.decode()
+        assert told in text.partition("Checks in the background that wait")[2][:120], name
 
 
 @pytest.mark.parametrize("query", ["before=x", "before=-1", "action=x", "before=99999999999999999999"])

@@ -4,6 +4,7 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from django.db import connection
 from django.urls import reverse
@@ -93,6 +94,79 @@ def test_by_likeness_in_other_words_and_another_language(three: list[Entry]) -> 
     assert found(like="remove limescale", language="zh") == [ROUTER]
     doubted(three[2], "Where do penguins live?", "In the south.")
     assert found(like="the home of penguins")[0] == PERCENT, "what is in doubt is found too"
+
+
+def test_what_is_nearer_elsewhere_hides_nothing(three: list[Entry]) -> None:
+    """Whatever the other filters are: they are no sieve for what was found without them."""
+    kettle, router, percent = three
+    near = Wording.objects.get(entry=kettle)
+    copied = {name: getattr(near, name) for name in ("question", "fingerprint", "session", "scope")}
+    # A little apart: the dead of a test stay in the index, where many that are the same hide what is new.
+    pick, vector = np.random.default_rng(7), np.array(near.question_vector)
+    for state in (State.ACTIVE, State.SUSPECT):
+        beside = vector + pick.normal(scale=0.004, size=(250, len(vector)))
+        beside /= np.linalg.norm(beside, axis=1, keepdims=True)
+        Wording.objects.bulk_create(
+            Wording(
+                entry=kettle,
+                state=state,
+                exact_key=f"{state}{number}",
+                question_vector=one.tolist(),
+                **copied,
+            )
+            for number, one in enumerate(beside)
+        )
+    other = for_measuring("another scope")
+    elsewhere = stored(other, "Where do penguins live?", "In the south.").entry
+    EntrySource.objects.create(entry=router, source_key="book/1", version="2")
+    Entry.objects.filter(pk=percent.pk).update(content_class="code", hits=7)
+    assert found(like=KETTLE)[0] == KETTLE
+    assert found(like=KETTLE, scope=other.pk) == ["Where do penguins live?"]
+    assert found(like=KETTLE, source="book/1") == [ROUTER]
+    assert found(like=KETTLE, content_class="code") == found(like=KETTLE, hits=5) == [PERCENT]
+    assert found(like=KETTLE, language="zh") == found(like=KETTLE, q="路由") == [ROUTER]
+    assert KETTLE not in found(like=KETTLE, age="1h") and PERCENT in found(like=KETTLE, age="1h")
+    for state in (State.REJECTED, State.FROZEN):
+        Entry.objects.filter(pk=elsewhere.pk).update(state=state)
+        for of_wording in State:
+            Wording.objects.filter(entry=elsewhere).update(state=of_wording)
+            assert found(like=KETTLE, state=state) == ["Where do penguins live?"], (state, of_wording)
+
+
+def test_what_is_alike_is_paged_too(three: list[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PAGE", 2)
+    monkeypatch.setattr(search, "OFTEN", 3)
+    for number in range(4):
+        doubted(three[0], f"kettle, how to descale the kettle {number}", "Perhaps.")
+        stored(three[0].scope, f"Question {number}?", f"Answer {number}.")
+    client, seen, after = signed_in(operator()), [], ""
+    for _page in range(4):
+        response = client.get(reverse("console_entries"), {"like": KETTLE, "after": after})
+        page = response.context["page"]
+        seen += [(row.likeness, row.entry.pk) for row in page.rows]
+        assert ("Less alike" in response.content.decode()) == bool(page.after)
+        after = page.after
+    assert not after and len({pk for _likeness, pk in seen}) == len(seen) == 7
+    assert [likeness for likeness, _pk in seen] == sorted((one for one, _pk in seen), reverse=True)
+    assert seen[0][1] == three[0].pk
+
+
+def test_where_only_the_nearest_are_looked_at_it_is_said(
+    three: list[Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = signed_in(operator())
+    asked = {"like": KETTLE, "state": "rejected"}
+    assert "were looked at" not in client.get(reverse("console_entries"), asked).content.decode()
+    monkeypatch.setattr(search, "NEAREST", 2)
+    assert (
+        "The nearest 2 questions were looked at"
+        in client.get(reverse("console_entries"), asked).content.decode()
+    )
+
+
+def test_the_page_says_that_only_questions_are_searched(three: list[Entry]) -> None:
+    text = signed_in(operator()).get(reverse("console_entries"), {"q": "vinegar"}).content.decode()
+    assert "not looked for in answers" in text and "No entry is like that" in text
 
 
 def test_pages_hold_everything_once(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The thresholds' page: what it shows, what saving does, and what it never does without a word."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from cacheadmin import thresholds
 from cacheadmin.models import AuditRecord
 from inference.cache import policy
 from inference.cache.policy import BUILT_IN, Thresholds
-from inference.models import Decision, Mode, Outcome, Policy, Scope, Verdict
+from inference.calibration import fitting
+from inference.calibration.fitting import Pair
+from inference.models import Decision, Entry, Mode, Outcome, Policy, Scope, Verdict
 from tests.calibration.rows import entry_of, looked_up
 from tests.calibration.rows import values as stored_values
 
@@ -68,12 +71,29 @@ class TestLooking:
         assert "Of the last 11, 3 would be others: 0 more hits, 3 fewer." in text
         for row in observed:
             entry = reverse("console_entry", args=[stored_values(row.measured)["entry"]])
-            assert (row.generation.canonical_question in text) == (
-                stored_values(row.measured)["score"] == 0.91
-            )
+            session = reverse("console_session", args=[row.generation.session_id])
+            changes = stored_values(row.measured)["score"] == 0.91
+            assert (row.generation.canonical_question in text) == (session in text) == changes
             assert entry in text
         lower = show(client, high=0.99, low=0.86)
         assert "2 more hits, 0 fewer" in lower and "you will be asked once more" in lower
+
+    def test_links_lead_somewhere_also_when_the_entry_is_gone(
+        self, client: Client, scope: Scope, observed: list[Decision]
+    ) -> None:
+        row = policy.write(None, "", Thresholds(0.985, 0.8, 0.78, 0.5), Mode.SHADOW, seen=0)
+        born = entry_of(scope)
+        hit = {"outcome": "gray", "entry": str(born.entry_id)}
+        tried = looked_up(born, Outcome.NEAR, AGREE, shadow=row, shadowed=hit)
+        text = show(client, high=0.99, low=0.93)
+        assert "deleted since" not in text and f"{reverse('console_entry', args=[born.entry_id])}" in text
+        Entry.objects.all().delete()
+        thresholds.forget()
+        text = show(client, high=0.99, low=0.93)
+        assert text.count("deleted since") == 4 + 1 and tried.generation.canonical_question in text
+        links = set(re.findall(r'href="(/console/(?:sessions|entries)/[^"#?]+)', text))
+        assert len(links) == 4
+        assert {client.get(link).status_code for link in links} == {200}
 
     def test_only_of_the_chosen_scope_and_class(
         self, client: Client, scope: Scope, observed: list[Decision]
@@ -180,6 +200,59 @@ class TestSaving:
         save(client, low=0.88, seen=1, confirmed="yes")
         assert "Calibration proposes" not in show(client) and policy.standing(None, "").live.low == 0.88
 
+    @pytest.mark.parametrize("mode", ["live", "shadow"])
+    def test_who_takes_up_a_proposal_keeps_what_it_was_fitted_to(self, client: Client, mode: str) -> None:
+        fit = fitted()
+        policy.write(None, "", Thresholds(0.985, 0.88, 0.78, 0.5), Mode.PROPOSED, seen=0, fit=fit)
+        form = re.search(r'<section class="notice proposal".*?</section>', show(client), re.DOTALL)
+        assert form
+        sent = dict(re.findall(r'name="(\w+)"\s+value="([^"]*)"', form.group()))
+        client.post(reverse("console_tune"), sent | {"mode": mode})
+        row = Policy.objects.get(version=2)
+        assert (row.mode, row.low, row.fit, row.author) == (mode, 0.88, fit, "olga")
+        record = AuditRecord.objects.get()
+        assert row.note == record.reason == "as proposed in version 1"
+        if mode == "shadow":  # and from there
+            save(client, low=0.88, seen=2, confirmed="yes", reason="It was right.")
+            row = Policy.objects.get(version=3)
+            assert (row.mode, row.fit, row.note) == ("live", fit, "It was right.")
+
+    def test_other_thresholds_than_the_proposed_ones_were_fitted_to_nothing(self, client: Client) -> None:
+        policy.write(None, "", Thresholds(0.985, 0.88, 0.78, 0.5), Mode.PROPOSED, seen=0, fit=fitted())
+        save(client, low=0.89, seen=1, confirmed="yes")
+        save(client, low=0.88, seen=2, confirmed="yes")  # by then the proposal does not wait any more
+        assert list(Policy.objects.filter(version__gt=1).values_list("fit", "note")) == [(None, "")] * 2
+
+
+def fitted() -> dict[str, Any]:
+    """A fit to 400 pairs, of which the less alike are wrong."""
+    pairs = [
+        Pair(f"{number}", "low" if number % 2 else "high", 0.8 + number / 2_000, number > 60)
+        for number in range(400)
+    ]
+    found = fitting.fit(pairs, {"high": 0.985, "low": 0.9, "likely": 0.97})
+    return found.to_json() | {"data": {"source": "cases x.jsonl", "lookups": 410, "right": 340, "wrong": 70}}
+
+
+def test_the_last_fit_is_shown_with_its_data_bounds_and_curves(client: Client) -> None:
+    fit = fitted() | {"data": fitted()["data"] | {"by_class": {"fact": 300, "business": 110}}}
+    policy.write(None, "", BUILT_IN, Mode.LIVE, seen=0, fit=fit)
+    policy.write(None, "", Thresholds(0.99, 0.95, 0.78, 0.5), Mode.LIVE, seen=1)
+    text = " ".join(show(client).split())
+    assert "The last fit: version 1" in text and "95.0% sure that at most 2.0%" in text
+    for told in ("by 400 pairs", "cases x.jsonl", "<dd>410</dd>", "<dd>340</dd>", fit["digest"]):
+        assert told in text, told
+    assert f"{fit['low']['bound'] * 100:.1f}%" in text and f"{fit['high']['bound'] * 100:.1f}%" in text
+    curves = re.findall(r'<polyline points="([^"]+)"', text)
+    assert [len(one.split()) for one in curves] == [len(fit[name]["curve"]) for name in ("high", "low")]
+    for one in curves:
+        across = [float(point.split(",")[0]) for point in one.split()]
+        assert across == sorted(across) and across[0] >= 0 and across[-1] <= 240
+        assert all(0 <= float(point.split(",")[1]) <= 80 for point in one.split())
+    threshold, n, wrong, _bound = fit["low"]["curve"][-1]
+    assert f'{threshold:.3f}</td> <td class="number">{n}</td> <td class="number">{wrong}</td>' in text
+    assert "The last fit" not in show(client, **{"class": "fact"})
+
 
 def test_the_trial_s_report_is_shown(client: Client, scope: Scope) -> None:
     row = policy.write(None, "", Thresholds(0.985, 0.8, 0.78, 0.5), Mode.SHADOW, seen=0)
@@ -190,6 +263,9 @@ def test_the_trial_s_report_is_shown(client: Client, scope: Scope) -> None:
     text = show(client)
     assert "Tried on 2 lookups of the 1,000" in text and "served only by the one on trial" in text
     assert "50.0%" in text and "near → gray hit" in text
+    flat = " ".join(re.sub(r"<[^>]+>", " ", text).split())
+    assert "Of all lookups, served as it is 0.0% 0.0%–84.2%" in flat
+    assert "Of all lookups, served by the one on trial 100.0% 15.8%–100.0%" in flat
 
 
 def test_a_trial_that_was_long_enough_says_so(client: Client, scope: Scope, settings: Any) -> None:

@@ -1,19 +1,16 @@
 """The dashboard and the rules are what Grafana and Prometheus read, and ask for nothing that nobody tells."""
 
 import re
-import shutil
 import subprocess
 from typing import Any
 
 import pytest
 import yaml
 
+from launch.promtool import obtain
+
 from .expressions import DEPLOY, RULES, dashboard, expressions, recorded, rules, series, targets
 
-PROMTOOL = shutil.which("promtool")
-needs_promtool = pytest.mark.skipif(
-    PROMTOOL is None, reason="promtool is not installed (Debian's package `prometheus` has it)"
-)
 # What there must be an alert for, by the series that it must look at.
 PROMISED = {
     "ReprisePenetrationRising": "reprise:penetration:ratio15m",
@@ -77,7 +74,12 @@ def test_gauges_that_every_web_process_tells_are_never_summed() -> None:
         assert not re.search(rf"sum[^(]*\((?:{'|'.join(shared)})", expression), expression
 
 
-@needs_promtool
+@pytest.fixture(scope="module")
+def promtool() -> str:
+    """Fails where there is none, and none can be had."""
+    return obtain()
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -87,8 +89,8 @@ def test_gauges_that_every_web_process_tells_are_never_summed() -> None:
     ],
     ids=lambda command: " ".join(command[:2]),
 )
-def test_promtool_agrees(command: tuple[str, ...]) -> None:
-    done = subprocess.run([str(PROMTOOL), *command], cwd=RULES.parent, capture_output=True, text=True)
+def test_promtool_agrees(promtool: str, command: tuple[str, ...]) -> None:
+    done = subprocess.run([promtool, *command], cwd=RULES.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

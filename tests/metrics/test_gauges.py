@@ -1,5 +1,6 @@
 """What is asked at each scrape, against what is there."""
 
+import re
 import uuid
 from datetime import timedelta
 from pathlib import Path
@@ -12,10 +13,11 @@ from django.utils import timezone
 from cacheadmin import gauges
 from inference import live_ledger, pipeline, service, workers
 from inference.kv.snapshot import Snapshot
-from inference.models import Generation, Observation, Scope, ServedBy, State, Verdict, Wording
+from inference.models import Check, Generation, Observation, Scope, ServedBy, State, Verdict, Wording
 from inference.redis import client as valkey
 from inference.scopes import for_measuring
 from inference.understanding.turns import Turn
+from launch.options import REPOSITORY
 from tests.cache.conftest import stored
 
 from . import test_scraping
@@ -56,10 +58,30 @@ def test_queues_and_workers(client: Client) -> None:
     told = scrape(client)
     assert value(told, "reprise_queue_depth", queue="answer") == 3
     assert value(told, "reprise_queue_depth", queue="generate") == 1
+    assert value(told, "reprise_queue_depth", queue="check") == 0
     assert value(told, "reprise_workers", queue="generate") == 1
     assert value(told, "reprise_workers", queue="answer") == 0
     assert value(told, "reprise_longest_wait_seconds") >= 0
     assert {value(told, "reprise_part_up", part=part) for part in ("database", "valkey")} == {1}
+
+
+def test_checks_that_wait(client: Client, scope: Scope) -> None:
+    pairings = [stored(scope, f"What is {number}?") for number in range(3)]
+    checks = [Check.objects.create(generation=asked("Any?"), wording=one) for one in pairings]
+    Check.objects.filter(pk=checks[0].pk).update(claimed_by="a worker", claimed_at=timezone.now())
+    assert value(scrape(client), "reprise_queue_depth", queue="check") == 2
+
+
+def test_every_stage_that_is_counted_begins_at_zero(client: Client) -> None:
+    """What first appears as 1 has not risen, as Prometheus sees it."""
+    found = {
+        stage
+        for path in (REPOSITORY / "inference").rglob("*.py")
+        for stage in re.findall(r'STAGE_ERRORS\.labels\(stage="(\w+)"\)', path.read_text())
+    }
+    assert {"behaviour", "shadow", "check", "summary"} <= found
+    told = scrape(client)
+    assert not [stage for stage in found if value(told, "reprise_stage_errors_total", stage=stage) is None]
 
 
 def test_how_long_the_oldest_suspect_waits(client: Client, scope: Scope) -> None:

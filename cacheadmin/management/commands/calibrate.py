@@ -125,7 +125,7 @@ class Command(BaseCommand):
             Mode.LIVE,
             seen=before.newest,
             confirmed=True,
-            reason=f"as proposed in version {row.version}",
+            reason=tuning.as_proposed(row),
             fit=row.fit,
         )
         self.stdout.write(f"In force: high {made.high:.3f}, low {made.low:.3f}, version {made.version}.")
