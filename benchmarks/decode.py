@@ -152,6 +152,25 @@ def precision(model_dir: Path) -> dict[str, Any]:
     }
 
 
+def bandwidth() -> float:
+    """Bytes a second that this machine reads from memory: 512 MiB added up, the best of several goes."""
+    import torch
+
+    numbers = torch.ones(2**27)
+    best = 0.0
+    for _ in range(12):
+        began = time.perf_counter()
+        numbers.sum()
+        best = max(best, numbers.nbytes / (time.perf_counter() - began))
+    return best
+
+
+def limit(model_dir: Path) -> dict[str, float]:
+    """What a step by itself takes at least: it reads every weight once."""
+    read = sum(file.stat().st_size for file in model_dir.glob("*.safetensors"))
+    return {"gigabytes_per_second": round(bandwidth() / 1e9, 2), "weights_gigabytes": round(read / 1e9, 3)}
+
+
 def measure(model_dir: Path, vllm: str | None, tokens: int, rounds: int) -> dict[str, Any]:
     writers: dict[str, Embedded | Generate | Served] = {
         "torch_engine": Embedded(model_dir, tokens),
@@ -178,6 +197,7 @@ def measure(model_dir: Path, vllm: str | None, tokens: int, rounds: int) -> dict
             name: {str(n): round(median(found), 1) for n, found in by_count.items()}
             for name, by_count in speeds.items()
         },
+        "memory": limit(model_dir),
         "bf16_logits_against_fp32": precision(model_dir),
     }
 
@@ -200,6 +220,12 @@ def lines(found: dict[str, Any]) -> list[str]:
     ]
     for name, by_count in found["tokens_per_second"].items():
         rows.append(f"{name.replace('_', ' '):>24}" + "".join(f"{speed:>9}" for speed in by_count.values()))
+    memory, one = found["memory"], found["tokens_per_second"]["torch_engine"]["1"]
+    most = memory["gigabytes_per_second"] / memory["weights_gigabytes"]
+    rows.append(
+        f"memory gives {memory['gigabytes_per_second']} GB/s: the weights {most:.0f} times a second at most, of "
+        f"which one session of the torch engine comes to {one / most:.0%}"
+    )
     for name, off in found["bf16_logits_against_fp32"].items():
         rows.append(
             f"{name.replace('_', ' '):>24} in bf16 against fp32: logits off by {off['mean_off']} in the "
