@@ -223,8 +223,8 @@ def lines(found: dict[str, Any]) -> list[str]:
     memory, one = found["memory"], found["tokens_per_second"]["torch_engine"]["1"]
     most = memory["gigabytes_per_second"] / memory["weights_gigabytes"]
     rows.append(
-        f"memory gives {memory['gigabytes_per_second']} GB/s: the weights {most:.0f} times a second at most, of "
-        f"which one session of the torch engine comes to {one / most:.0%}"
+        f"memory gives {memory['gigabytes_per_second']} GB/s: the weights {most:.0f} times a second at most; "
+        f"one session of the torch engine comes to {one / most:.0%} of that"
     )
     for name, off in found["bf16_logits_against_fp32"].items():
         rows.append(
