@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 
 from launch.browser import installed
+from tests.emptying import giving_way
 from tests.services import services_of
 from tests.stack import Stack
 
@@ -30,6 +31,12 @@ def stack(django_db_setup: None, request: pytest.FixtureRequest) -> Iterator[Sta
         yield running
     finally:
         running.stop()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _giving_way() -> Iterator[None]:
+    with giving_way():
+        yield
 
 
 @pytest.fixture

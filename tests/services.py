@@ -42,8 +42,6 @@ class Services:
         os.environ["VAR_DIR"] = str(self.var_dir)
         os.environ["MODEL_DIR"] = str(model_dir)
         os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
-        if self.embedded.postgres:
-            os.environ["DEADLOCK_PATIENCE"] = "20s"  # only a superuser may set it
 
     def stop(self) -> None:
         self.embedded.discard()

@@ -146,12 +146,11 @@ def free_port() -> int:
 
 
 def _environ(database: str) -> dict[str, str]:
-    """Ours, with the suite's database, and without what only the test process may do."""
+    """Ours, with the suite's database, and without what only a browser's test needs."""
     environ = dict(os.environ)
     environ["DATABASE_URL"] = re.sub(r"^([^/]+//[^/]*/)[^?]*", rf"\g<1>{database}", environ["DATABASE_URL"])
     environ["PYTHONUNBUFFERED"] = "1"
-    for name in ("DJANGO_ALLOW_ASYNC_UNSAFE", "DEADLOCK_PATIENCE"):
-        environ.pop(name, None)
+    environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
     return environ
 
 

@@ -5,7 +5,7 @@ import os
 os.environ.setdefault("SECRET_KEY", "only-for-tests")
 
 from .base import *  # noqa: F403
-from .base import DATABASES, env
+from .base import env
 
 ALLOWED_HOSTS = ["*"]
 GUEST_CHAT = True
@@ -16,7 +16,3 @@ MAX_TOKENS = env.int("MAX_TOKENS", default=48)
 # One browser types faster than a person; the limit has a test of its own, with its own setting.
 MAX_MESSAGES_PER_MINUTE = env.int("MAX_MESSAGES_PER_MINUTE", default=1_000)
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
-# Emptying the tables after a test may cross a task of the running stack. Who waits longer before looking for
-# a deadlock is not the one that is ended.
-if env.str("DEADLOCK_PATIENCE", default=""):
-    DATABASES["default"]["OPTIONS"]["options"] += f" -c deadlock_timeout={env.str('DEADLOCK_PATIENCE')}"
