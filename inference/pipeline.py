@@ -25,6 +25,7 @@ from inference.cache import (
 )
 from inference.cache.decision import Decided
 from inference.cache.engine_judge import Fitting
+from inference.cache.learning import Word
 from inference.cache.lifecycle import Served
 from inference.cache.lookup import Found
 from inference.cache.probe import Probe
@@ -388,17 +389,24 @@ def _write_back(generation: Generation) -> None:
     if not settings.CACHE_ENABLED or generation.reuse == Reuse.REWRITE:
         return
     try:
+        word = _word_of_engine(generation)
         with versions.held():
             # Not once the version was bumped, nor by a worker of another release than whose question it is.
             if scopes.is_current(generation.scope, generation.sources):
-                _store(generation)
+                _store(generation, word)
     except DatabaseError as error:
         log.warning("write_back_failed", generation=str(generation.pk), error=str(error).strip())
         metrics.STAGE_ERRORS.labels(stage="write_back").inc()
 
 
-def _store(generation: Generation) -> None:
-    wording = _keep(generation)
+def _word_of_engine(generation: Generation) -> Word | None:
+    if generation.scope is None or "refreshes" in generation.question or not engine_judge.is_asked():
+        return None
+    return learning.word_of_engine(_read(generation, generation.scope), generation)
+
+
+def _store(generation: Generation, word: Word | None) -> None:
+    wording = _keep(generation, word)
     if wording is not None:
         generation.wording, generation.entry = wording, wording.entry
         Generation.objects.filter(pk=generation.pk).update(
@@ -406,14 +414,14 @@ def _store(generation: Generation) -> None:
         )
 
 
-def _keep(generation: Generation) -> Wording | None:
+def _keep(generation: Generation, word: Word | None) -> Wording | None:
     cacheability = reuse.judge(generation.question["turns"])
     if generation.scope is None or not cacheability.stored:
         return None
     question = _read(generation, generation.scope)
     if "refreshes" in generation.question:
         return refresh.conclude(question, generation, cacheability)
-    return learning.keep(question, generation, cacheability)
+    return learning.keep(question, generation, cacheability, word)
 
 
 def _summarise(generation: Generation) -> None:

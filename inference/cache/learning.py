@@ -1,5 +1,6 @@
 """What a fresh answer teaches: whether one of the stored answers that were near would have done."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -42,7 +43,34 @@ class _Near:
     agreement: Agreement
 
 
-def keep(probe: Probe, generation: Generation, cacheability: Cacheability) -> Wording | None:
+@dataclass(frozen=True)
+class Word:
+    """What a strong engine says of a pairing that was near, and of the answer that it has."""
+
+    wording: UUID
+    answer: str
+    agreement: Agreement
+
+
+def word_of_engine(probe: Probe, generation: Generation) -> Word | None:
+    """Where the fresh answer leaves open whether the likest of those that were near is the same, and a strong
+    engine is to be asked: what it says. For `keep`, and outside its transaction, since it takes a while."""
+    near = near_of(generation)
+    if not near or not engine_judge.is_asked():
+        return None
+    compared = _compared(probe, near, answer_of(generation.text))
+    agreements = [one.agreement for one in compared]
+    if not compared or agreement.best(agreements) is not None:
+        return None
+    wording = compared[agreement.likest(agreements)].wording
+    answers = wording.entry.answer, generation.text
+    settled = engine_judge.settle(agreements[agreement.likest(agreements)], probe.turns, answers)
+    return Word(wording.pk, wording.entry.answer, settled)
+
+
+def keep(
+    probe: Probe, generation: Generation, cacheability: Cacheability, word: Word | None = None
+) -> Wording | None:
     """Store a complete, fresh answer: as a proof for an entry that was near, or as an entry of its own.
     Returns the proved wording, new or not; None when nothing was stored."""
     fresh = answer_of(generation.text)
@@ -51,7 +79,7 @@ def keep(probe: Probe, generation: Generation, cacheability: Cacheability) -> Wo
         if state is not None:
             return doubted if state == State.ACTIVE else None
     near = near_of(generation)
-    proved = near and prove(probe, generation, fresh, near, cacheability.shareable)
+    proved = near and prove(probe, generation, fresh, near, cacheability.shareable, word)
     return proved or lifecycle.admit(probe, generation, cacheability, fresh.vector)
 
 
@@ -88,23 +116,22 @@ def near_of(generation: Generation) -> list[UUID]:
 
 
 def prove(
-    probe: Probe, generation: Generation, fresh: Answer, near: list[UUID], shared: bool
+    probe: Probe,
+    generation: Generation,
+    fresh: Answer,
+    near: list[UUID],
+    shared: bool,
+    word: Word | None = None,
 ) -> Wording | None:
     """Compare the fresh answer with those of the wordings that were near. Returns the new wording of the one
     that it proves: then that entry answers this question from now on, and no other is needed. If it proves
     none, the one with the likest answer is noted as refuted or open: of that it is known best."""
-    rows = {wording.pk: wording for wording in Wording.objects.filter(pk__in=near).select_related("entry")}
-    found = [rows[pk] for pk in near if pk in rows and not was_asked_before(probe, rows[pk])]
-    compared = [_Near(wording, compare(probe, wording, fresh)) for wording in found]
+    compared = [_spoken_of(one, word) for one in _compared(probe, near, fresh)]
     if not compared:
         return None
     agreements = [one.agreement for one in compared]
     best = agreement.best(agreements)
-    if best is None:
-        likest = agreement.likest(agreements)
-        compared[likest] = _settled(compared[likest], probe, fresh)
-        best = likest if compared[likest].agreement.verdict == Verdict.AGREE else None
-    chosen = compared[likest if best is None else best]
+    chosen = compared[agreement.likest(agreements) if best is None else best]
     verdict = chosen.agreement.verdict
     wording = lifecycle.learn(
         probe,
@@ -121,10 +148,18 @@ def prove(
     return wording if wording.state == State.ACTIVE and best is not None else None
 
 
-def _settled(near: _Near, probe: Probe, fresh: Answer) -> _Near:
-    """The same, once a strong engine was asked where nothing else decides."""
-    answers = near.wording.entry.answer, fresh.text
-    return replace(near, agreement=engine_judge.settle(near.agreement, probe.turns, answers))
+def _compared(probe: Probe, near: Sequence[UUID], fresh: Answer) -> list[_Near]:
+    """Those that are still there, likest first, but for what this conversation asked before."""
+    rows = {wording.pk: wording for wording in Wording.objects.filter(pk__in=near).select_related("entry")}
+    found = [rows[pk] for pk in near if pk in rows and not was_asked_before(probe, rows[pk])]
+    return [_Near(wording, compare(probe, wording, fresh)) for wording in found]
+
+
+def _spoken_of(near: _Near, word: Word | None) -> _Near:
+    """The same, as a strong engine sees it if it was asked about this answer."""
+    if word is None or (word.wording, word.answer) != (near.wording.pk, near.wording.entry.answer):
+        return near
+    return replace(near, agreement=word.agreement)
 
 
 # What was asked longer ago is seldom mistaken for what is asked now.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from inference import engine, metrics
 from inference.cache import engine_judge, gray, learning
@@ -46,6 +47,8 @@ class Model:
         self.then: float | None = 0.5
         """What `yes` becomes once it was said."""
         self.judged: list[str] = []
+        self.held: list[int] = []
+        """Transactions that were open while it was asked."""
         server.faults = _Always(self.reply)
 
     def reply(self, exchange: Exchange) -> None:
@@ -53,6 +56,7 @@ class Model:
         exchange.begin()
         if "top_logprobs" in body:
             self.judged.append(body["messages"][-1]["content"])
+            self.held.append(in_transaction())
             exchange.say({"choices": [self.choice()]})
             exchange.text("", "length")
             self.yes = self.then
@@ -67,6 +71,17 @@ class Model:
             top = [{"token": token, "logprob": math.log(max(chance, 1e-9))} for token, chance in told]
             choice["logprobs"] = {"content": [{"token": "Perhaps", "top_logprobs": top}]}
         return choice
+
+
+def in_transaction() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND state = 'idle in transaction'"
+        )
+        found = int(cursor.fetchone()[0])
+    connection.close()
+    return found
 
 
 class _Always(list[Any]):
@@ -210,6 +225,7 @@ class TestTwoAnswers:
         second = ask(OTHERWISE)
         assert second.served_by == ServedBy.MODEL and len(model.judged) == 2
         assert "say the same" in model.judged[1]
+        assert model.held == [0] * len(model.held), "nobody waits for a row while the engine thinks"
         pairing = Wording.objects.get(entry=first.entry_id, question=OTHERWISE)
         assert pairing.state == State.ACTIVE
         assert ask(OTHERWISE).served_by == ServedBy.EXACT
