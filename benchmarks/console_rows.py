@@ -66,6 +66,10 @@ class Filled:
             "entries, frequent text": _of("console_entries", q="How do I") + _of("console_entries", q="in"),
             "entries, Chinese text": _of("console_entries", q="办理手续"),
             "entries, alike": _of("console_entries", like="return a parcel"),
+            "entries, alike, of a scope and a class": _of(
+                "console_entries", like="return a parcel", scope=scope, content_class="code"
+            )
+            + _of("console_entries", like="return a parcel", scope=scope, state="rejected"),
             "entries, a scope": _of("console_entries", scope=scope),
             "entries, a rare state": _of("console_entries", state="rejected"),
             "entries, a class": _of("console_entries", content_class="code"),

@@ -200,7 +200,7 @@ MAX_FRAME_BYTES = 64 * 1024
 MAX_FRAMES_PER_10_SECONDS = env.int("MAX_FRAMES_PER_10_SECONDS", default=120)
 
 ENGINE = env.str("ENGINE", default="torch")  # torch, vllm or openai
-ENGINE_THREADS = env.int("ENGINE_THREADS", default=0)  # 0: what torch chooses
+ENGINE_THREADS = env.int("ENGINE_THREADS", default=0)  # 0: as measured to be best
 # Keys and values kept for the next prompt that begins alike, in each worker that holds an engine; 0: none.
 KV_BUDGET_MIB = env.int("KV_BUDGET_MIB", default=512)
 # The most that those and the ones of running requests may take; 0: half of the machine's memory.

@@ -77,9 +77,9 @@ SWEEP_SECONDS = 60.0
 class TorchEngine:
     """Answers with the model in `model_dir`, which `weights.prepare` brings in.
 
-    `threads` is how many a single step may use (None: as torch chooses). `window` caps prompt and answer
-    together, in tokens, under what the model allows: a long prompt takes seconds on a CPU. `kv_budget` bytes
-    are for keys and values kept for reuse (0: none are), `kv_limit` for those and the running requests'
+    `threads` is how many a pass uses (None: as measured to be best, see `threads`). `window` caps prompt and
+    answer together, in tokens, under what the model allows: a long prompt takes seconds on a CPU. `kv_budget`
+    bytes are for keys and values kept for reuse (0: none are), `kv_limit` for those and the running requests'
     (None: no bound). `kv_cold_int8` keeps what was long unused in int8 before it is evicted, if the model's
     logits bear it. `recall` says when long sequences are archived and recalled, and how: see RecallPolicy.of
     (None: never). `session_seconds` after its last answer a session counts as over though nobody said so: no

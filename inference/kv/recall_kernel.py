@@ -1,4 +1,4 @@
-"""Choosing and bringing what one layer recalls, compiled: in two calls what takes torch some 25 operations,
+"""Choosing and bringing what one layer recalls, compiled: in one call what takes torch some 25 operations,
 each of which costs more to begin than to do. For archives in int8 of a model in bf16, which is how the CPU
 serves; all else goes through torch.
 
@@ -43,43 +43,44 @@ class Recaller:
         self._steps_of: torch.Tensor | None = None
         self._known: tuple[Array, ...] = ()
         self._steps = np.empty((0, 0), np.float32)
-        self.lying = np.empty((0, 0), np.int64)
+        self.lying = self.order = torch.empty(0, 0, dtype=torch.int64)
+        self._lying, self._order = self.lying.numpy(), self.order.numpy()
 
     @staticmethod
     def fits(archive: Archive) -> bool:
         """Can this archive be recalled so?"""
         return archive.keys.dtype == torch.int8 and archive.dtype == torch.bfloat16
 
-    def recall(self, queries: torch.Tensor, looked: int, room: int) -> tuple[torch.Tensor, int]:
+    def recall(self, queries: torch.Tensor, looked: int, room: int) -> int:
         """Brings the best `room` of the `looked` tokens (at least as many) that `queries` (kv_heads, heads
-        for each, head_dim) ask for. Returns the clusters by rank, and how many tokens were not there."""
+        for each, head_dim) ask for; returns how many were not there. `order` (kv_heads, clusters) becomes the
+        clusters by rank, `lying` (kv_heads, room) the row of what lies in each slot."""
         self._look_up()
-        asked = np.ascontiguousarray(queries.float().numpy())
-        heads, clusters = self._known[-1].shape
-        rows, order = np.empty((heads, room), np.int64), np.empty((heads, clusters), np.int64)
-        choose(asked, asked * self._steps[:, None], *self._known, self._keys, looked, rows, order)
-        if self.lying.shape != rows.shape:
-            self.lying = np.full_like(rows, -1)
+        if self.lying.shape[1] != room:
+            self.lying = torch.full((len(self._keys), room), -1)
+            self._lying = self.lying.numpy()
         kept = (self._keys, self._steps, self._values, self._value_steps)
-        return torch.from_numpy(order), int(bring(rows, self.lying, *kept, self._resident))
+        asked = bits(queries.contiguous())
+        return int(_recall(asked, *self._known, *kept, looked, self._lying, self._order, self._resident))
 
     def _look_up(self) -> None:
         """What may have changed since the last step."""
         index, steps = self._archive.index, self._archive.key_steps
         if index is not self._known_of:
             self._known_of = index
-            middle, one_row = bits(index.centroids), (index.spreads, index.logs)
-            flat = (one[:, 0].numpy() for one in one_row)
-            self._known = (middle, *flat, *(one.numpy() for one in (index.counts, index.starts, index.sizes)))
+            flat = (one[:, 0].numpy() for one in (index.spreads, index.logs))
+            own = (one.numpy() for one in (index.counts, index.starts, index.sizes))
+            self._known = (bits(index.centroids), *flat, *own)
+            self.order = torch.empty(index.sizes.shape, dtype=torch.int64)
+            self._order = self.order.numpy()
         if steps is not self._steps_of and steps is not None:
             self._steps_of = steps
             self._steps = steps[:, 0].float().numpy()
 
 
 @_compiled
-def choose(
+def _recall(
     queries: Array,
-    asked: Array,
     centroids: Array,
     spreads: Array,
     logs: Array,
@@ -87,40 +88,39 @@ def choose(
     starts: Array,
     sizes: Array,
     keys: Array,
+    key_steps: Array,
+    values: Array,
+    value_steps: Array,
     looked: int,
-    rows: Array,
+    lying: Array,
     order: Array,
-) -> None:
-    """See `recall.candidates` and `recall.best`. `queries` (kv_heads, heads for each, head_dim), fp32, and
-    `asked`, the same times the steps of the int8 `keys` (kv_heads, capacity, head_dim). Of `looked` tokens in
-    the best clusters the best fill `rows` (kv_heads, room), numbered over all heads; `order` (kv_heads,
-    clusters) becomes the clusters by rank."""
+    resident: Array,
+) -> int:
+    """See `Recaller.recall`, `recall.candidates` and `recall.best`. `queries` (kv_heads, heads for each,
+    head_dim), `centroids` and `value_steps` (kv_heads, capacity) are bf16; `keys` and `values` (kv_heads,
+    capacity, head_dim) are int8 in steps of `key_steps` (kv_heads, head_dim; fp32) and of `value_steps`."""
     heads, group, size = queries.shape
-    clusters, capacity, room = centroids.shape[1], keys.shape[1], rows.shape[1]
-    wide = np.empty(clusters * size, np.float32)
-    upper = wide.view(np.uint32)
-    worth = np.empty(clusters, np.float32)
-    scores = np.empty(max(clusters, looked), np.float32)
-    attention = np.empty(looked, np.float32)
-    ranks = attention.view(np.uint32)
-    bins = np.empty(1 << _BIN_BITS, np.int32)
-    powers = np.empty(max(clusters, looked), np.int32)
-    places = np.empty(looked, np.int64)
+    clusters, room = centroids.shape[1], lying.shape[1]
+    asked, scaled = np.empty((group, size), np.float32), np.empty((group, size), np.float32)
+    middles = np.empty((clusters, size), np.float32)
+    worth, scores = np.empty(clusters, np.float32), np.empty(max(clusters, looked), np.float32)
+    attention, powers = np.empty(looked, np.float32), np.empty(max(clusters, looked), np.int32)
+    places, chosen = np.empty(looked, np.int64), np.empty(room, np.int64)
+    ranks, bins = attention.view(np.uint32), np.empty(1 << _BIN_BITS, np.int32)
+    brought = 0
     for head in range(heads):
-        flat = centroids[head].ravel()
-        for at in range(flat.size):
-            upper[at] = np.uint32(flat[at]) << np.uint32(16)
-        middle = wide.reshape(clusters, size)
+        _widen(queries[head], asked)
+        _widen(centroids[head], middles)
         worth[:] = 0
         for one in range(group):
-            query = queries[head, one]
             length = np.float32(0)
             for d in range(size):
-                length += query[d] * query[d]
+                length += asked[one, d] * asked[one, d]
+                scaled[one, d] = asked[one, d] * key_steps[head, d]
             for c in range(clusters):
                 total = np.float32(0)
                 for d in range(size):
-                    total += query[d] * middle[c, d]
+                    total += asked[one, d] * middles[c, d]
                 scores[c] = total + logs[head, c] + length * spreads[head, c] * np.float32(SPREAD / 2)
             _add_shares(scores[:clusters], powers, worth)
         for c in range(clusters):
@@ -133,24 +133,33 @@ def choose(
                 found += 1
         attention[:] = 0
         for one in range(group):
-            query = asked[head, one]
             for at in range(looked):
-                key = keys[head, places[at]]
+                place = places[at]
                 total = np.float32(0)
                 for d in range(size):
-                    total += query[d] * np.float32(key[d])
+                    total += scaled[one, d] * np.float32(keys[head, place, d])
                 scores[at] = total
             _add_shares(scores[:looked], powers, attention)
         least = _least_of_best(ranks, room, bins)
         filled = 0
         for at in range(looked):
             if ranks[at] >> _APART > least:
-                rows[head, filled] = head * capacity + places[at]
+                chosen[filled] = places[at]
                 filled += 1
         for at in range(looked):
             if filled < room and ranks[at] >> _APART == least:
-                rows[head, filled] = head * capacity + places[at]
+                chosen[filled] = places[at]
                 filled += 1
+        brought += _bring(head, chosen, lying[head], keys, key_steps, values, value_steps, resident)
+    return brought
+
+
+@_compiled
+def _widen(bf16: Array, fp32: Array) -> None:
+    upper = fp32.view(np.uint32)
+    for row in range(bf16.shape[0]):
+        for d in range(bf16.shape[1]):
+            upper[row, d] = np.uint32(bf16[row, d]) << np.uint32(16)
 
 
 @_compiled
@@ -204,8 +213,9 @@ def _add_shares(scores: Array, powers: Array, total: Array) -> None:
 
 
 @_compiled
-def bring(
-    rows: Array,
+def _bring(
+    head: int,
+    chosen: Array,
     lying: Array,
     keys: Array,
     key_steps: Array,
@@ -213,44 +223,35 @@ def bring(
     value_steps: Array,
     resident: Array,
 ) -> int:
-    """Makes what lies in the first slots of `resident` (2, kv_heads, n, head_dim; bf16) what lies at `rows`
-    of the archive; returns how many were not there. `lying`, like `rows` (kv_heads, room), says what lies in
-    each slot, -1 for nothing, and is kept so. `keys` and `values` (kv_heads, capacity, head_dim) are in int8
-    steps of `key_steps` (kv_heads, head_dim; fp32) and `value_steps` (kv_heads, capacity; bf16)."""
-    heads, room = rows.shape
+    """Makes what lies in the first slots of one head what was `chosen` (places of the archive); returns how
+    many were not there. `lying` says which row lies in each slot, -1 for nothing, and is kept so."""
     capacity, size = keys.shape[1], keys.shape[2]
+    first = head * capacity
     wanted = np.zeros(capacity, np.uint8)
-    wide = np.empty((2, size), np.float32)
-    step = np.empty(1, np.float32)
+    wide, step = np.empty((2, size), np.float32), np.empty(1, np.float32)
     upper, upper_step = wide.view(np.uint32), step.view(np.uint32)
-    brought = 0
-    for head in range(heads):
-        first = head * capacity
-        wanted[:] = 0
-        for at in range(room):
-            wanted[rows[head, at] - first] = 1
-        for slot in range(room):
-            if lying[head, slot] >= 0 and wanted[lying[head, slot] - first] == 1:
-                wanted[lying[head, slot] - first] = 2  # there
-        coming = 0
-        for slot in range(room):
-            held = lying[head, slot]
-            if held >= 0 and wanted[held - first] == 2:
-                continue
-            while wanted[rows[head, coming] - first] == 2:
-                coming += 1
-            row = rows[head, coming]
+    for place in chosen:
+        wanted[place] = 1
+    for row in lying:
+        if row >= 0 and wanted[row - first] == 1:
+            wanted[row - first] = 2  # there
+    brought = coming = 0
+    for slot in range(len(lying)):
+        if lying[slot] >= 0 and wanted[lying[slot] - first] == 2:
+            continue
+        while wanted[chosen[coming]] == 2:
             coming += 1
-            lying[head, slot] = row
-            place = row - first
-            upper_step[0] = np.uint32(value_steps[head, place]) << np.uint32(16)
+        place = chosen[coming]
+        coming += 1
+        lying[slot] = first + place
+        upper_step[0] = np.uint32(value_steps[head, place]) << np.uint32(16)
+        for d in range(size):
+            wide[0, d] = np.float32(keys[head, place, d]) * key_steps[head, d]
+            wide[1, d] = np.float32(values[head, place, d]) * step[0]
+        for which in range(2):
             for d in range(size):
-                wide[0, d] = np.float32(keys[head, place, d]) * key_steps[head, d]
-                wide[1, d] = np.float32(values[head, place, d]) * step[0]
-            for which in range(2):
-                for d in range(size):
-                    resident[which, head, slot, d] = _rounded(upper[which, d])
-            brought += 1
+                resident[which, head, slot, d] = _rounded(upper[which, d])
+        brought += 1
     return brought
 
 

@@ -176,8 +176,8 @@ class _Layer:
         looked = how.looks_at(archive.tokens, self.room)
         count = min(looked, self.room)
         if self._compiled is not None:
-            figures.order, brought = self._compiled.recall(queries, looked, count)
-            self._lying = torch.from_numpy(self._compiled.lying)
+            brought = self._compiled.recall(queries, looked, count)
+            self._lying, figures.order = self._compiled.lying, self._compiled.order
         else:
             places, figures.order = candidates(queries, archive.index, looked)
             places = best(places, partial(archive.scores, queries), count)

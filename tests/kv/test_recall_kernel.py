@@ -28,7 +28,7 @@ def resident_for(archive: Archive, room: int) -> torch.Tensor:
 
 
 def is_what_lies_there(archive: Archive, recaller: Recaller, resident: torch.Tensor) -> bool:
-    rows = torch.from_numpy(recaller.lying)
+    rows = recaller.lying
     keys, values = archive.take(rows.view(-1), (rows // archive.capacity).view(-1))
     brought = resident[:, :, : rows.shape[1]]
     return torch.equal(brought[0].flatten(0, 1), keys) and torch.equal(brought[1].flatten(0, 1), values)
@@ -49,7 +49,7 @@ def test_it_chooses_what_torch_chooses(tokens: int, room: int, more: float, grou
     queries = random(seed + 2, 2, group, SIZE) / 4
     resident = resident_for(archive, room)
     recaller = Recaller(archive, resident)
-    order, brought = recaller.recall(queries, looked, room)
+    brought, order = recaller.recall(queries, looked, room), recaller.order
     _, theirs = candidates(queries, archive.index, looked)
     assert brought == 2 * room and is_what_lies_there(archive, recaller, resident)
     # As many clusters, each once, and of what is nearly worth as much either may come first.
@@ -83,12 +83,12 @@ def test_what_was_there_is_not_brought_again() -> None:
     resident = resident_for(archive, 40)
     recaller = Recaller(archive, resident)
     queries = random(7, 2, 3, SIZE) / 4
-    assert recaller.recall(queries, 80, 40)[1] == 80
-    lying = recaller.lying.copy()
-    assert recaller.recall(queries, 80, 40)[1] == 0
-    assert (recaller.lying == lying).all()
+    assert recaller.recall(queries, 80, 40) == 80
+    lying = recaller.lying.clone()
+    assert recaller.recall(queries, 80, 40) == 0
+    assert torch.equal(recaller.lying, lying)
     before = {head: set(row) for head, row in enumerate(recaller.lying.tolist())}
-    _, brought = recaller.recall(queries + random(8, 2, 3, SIZE) / 8, 80, 40)
+    brought = recaller.recall(queries + random(8, 2, 3, SIZE) / 8, 80, 40)
     after = {head: set(row) for head, row in enumerate(recaller.lying.tolist())}
     assert brought == sum(len(after[head] - before[head]) for head in after)
     assert 0 < brought < 80 and all(len(row) == 40 for row in after.values())
@@ -101,11 +101,11 @@ def test_it_follows_an_archive_that_grows() -> None:
     resident = resident_for(archive, 50)
     recaller = Recaller(archive, resident)
     queries = random(3, 2, 3, SIZE)
-    assert recaller.recall(queries, 30, 30)[1] == 60
+    assert recaller.recall(queries, 30, 30) == 60
     steps = archive.key_steps
     archive.add(34, 9 * random(4, 2, 60, SIZE), random(5, 2, 60, SIZE), 10, 5)
     assert archive.key_steps is not steps
-    assert recaller.recall(queries, 90, 50)[1] == 100
+    assert recaller.recall(queries, 90, 50) == 100
     assert is_what_lies_there(archive, recaller, resident)
 
 
