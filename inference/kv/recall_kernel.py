@@ -6,6 +6,7 @@ Compiled by numba on first use (`warm`, some seconds), and kept on disk from the
 which numba knows: the upper half of an fp32.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,15 @@ from inference.kv.recall import SPREAD, Index
 Array = NDArray[Any]
 # Sums in any order, so that several terms are added at once; infinities stay what they are.
 _FAST = {"contract", "reassoc", "arcp", "nsz"}
-_compiled: Any = njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
+    """Kept on disk, beside the source or where NUMBA_CACHE_DIR or the user's cache is; where none of them can
+    be written to, it is compiled by every process anew."""
+    try:
+        return njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")(function)
+    except RuntimeError:
+        return njit(nogil=True, fastmath=_FAST, error_model="numpy")(function)
 
 
 def bits(x: torch.Tensor) -> Array:

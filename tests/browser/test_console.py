@@ -52,6 +52,12 @@ def shown(page: Page) -> Locator:
     return page.get_by_role("region", name="This question")
 
 
+def press(page: Page, key: str) -> None:
+    """Once the page listens: what it says is there to be read before its script is."""
+    page.wait_for_load_state("load")
+    page.keyboard.press(key)
+
+
 def test_two_operators_review_by_keyboard(
     stack: Stack, new_context: NewContext, suspects: list[Wording], troubles: Troubles
 ) -> None:
@@ -59,13 +65,13 @@ def test_two_operators_review_by_keyboard(
     boris = sit_down(new_context, stack, operator("boris"))
 
     # Two key presses from the queue to a decision; nobody is given what the other has.
-    olga.keyboard.press("Enter")
+    press(olga, "Enter")
     expect(shown(olga)).to_contain_text(SUSPECT)
-    boris.keyboard.press("Enter")
+    press(boris, "Enter")
     expect(shown(boris)).to_contain_text(LATER)
     fresh = olga.get_by_role("region", name="Fresh answer")
     expect(fresh.locator("mark.number", has_text="36")).to_be_visible()
-    olga.keyboard.press("a")
+    press(olga, "a")
     expect(olga.get_by_role("heading", name="Nothing waits for a decision")).to_have_count(0)
     expect(olga).to_have_url(re.compile(r"/console/review/$"))
     assert state(suspects[0]) == State.ACTIVE
@@ -76,15 +82,15 @@ def test_two_operators_review_by_keyboard(
     expect(olga.get_by_role("button", name="Approve")).to_have_count(0)
 
     # Undone with one key, and given to whoever goes on.
-    olga.keyboard.press("u")
+    press(olga, "u")
     expect(olga).to_have_url(re.compile(r"/console/review/$"))
     assert state(suspects[0]) == State.SUSPECT
-    olga.keyboard.press("Enter")
+    press(olga, "Enter")
     expect(shown(olga)).to_contain_text(SUSPECT)
-    olga.keyboard.press("r")
+    press(olga, "r")
     expect(olga).to_have_url(re.compile(r"/console/review/$"))
     assert state(suspects[0]) == State.REJECTED
-    boris.keyboard.press("s")
+    press(boris, "s")
     expect(boris).to_have_url(re.compile(r"/console/review/$"))
     assert state(suspects[1]) == State.SUSPECT
 
@@ -94,16 +100,16 @@ def test_what_changed_meanwhile_is_a_409_and_can_be_decided_anew(
 ) -> None:
     troubles.allow(r"status of 409")
     page = sit_down(new_context, stack, operator("olga"))
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     expect(shown(page)).to_contain_text(SUSPECT)
     Entry.objects.filter(pk=suspects[0].entry_id).update(answer="Another answer by now.")
     with page.expect_navigation() as navigation:
-        page.keyboard.press("a")
+        press(page, "a")
     assert navigation.value.status == 409
     expect(page.get_by_role("alert")).to_contain_text("This changed while you looked at it")
     expect(page.get_by_role("main")).to_contain_text("Another answer by now.")
     assert state(suspects[0]) == State.SUSPECT
-    page.keyboard.press("a")
+    press(page, "a")
     expect(shown(page)).to_contain_text(LATER)
     assert state(suspects[0]) == State.ACTIVE
 
@@ -112,16 +118,16 @@ def test_keys_do_nothing_while_somebody_types(
     stack: Stack, new_context: NewContext, suspects: list[Wording]
 ) -> None:
     page = sit_down(new_context, stack, operator("olga"))
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     reason = page.get_by_label("Reason (may stay empty)")
     reason.press_sequentially("a reason with r and s, and an u")
     reason.press("Enter")
     expect(shown(page)).to_contain_text(SUSPECT)
     assert state(suspects[0]) == State.SUSPECT
     expect(reason).to_have_value("a reason with r and s, and an u")
-    page.keyboard.press("Escape")
-    page.keyboard.press("Control+a")  # the browser's own
-    page.keyboard.press("e")
+    press(page, "Escape")
+    press(page, "Control+a")  # the browser's own
+    press(page, "e")
     answer = page.get_by_label("Answer, for every way in which this entry is asked")
     expect(answer).to_be_focused()
     expect(answer).to_have_value(ANSWER)
@@ -134,9 +140,9 @@ def test_keys_do_nothing_while_somebody_types(
 
 def test_names_are_told_apart(stack: Stack, new_context: NewContext, suspects: list[Wording]) -> None:
     page = sit_down(new_context, stack, operator("olga"))
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     expect(shown(page)).to_contain_text(SUSPECT)
-    page.keyboard.press("n")
+    press(page, "n")
     expect(page.get_by_label("Named by the entry")).to_have_value("X200")
     expect(page.get_by_label("Named by this question")).to_have_value("X300")
     page.get_by_role("button", name="Tell them apart").click()
@@ -187,9 +193,9 @@ def test_several_are_decided_after_a_look_and_undone_with_one_key(
     assert {state(one) for one in suspects} == {State.SUSPECT}
 
     # Meanwhile somebody else decides on one of them: nothing is done, and it is shown as it is now.
-    boris.keyboard.press("Enter")
+    press(boris, "Enter")
     expect(shown(boris)).to_contain_text(SUSPECT)
-    boris.keyboard.press("a")
+    press(boris, "a")
     expect(shown(boris)).to_contain_text(LATER)
     with olga.expect_navigation() as navigation:
         olga.get_by_role("button", name="Reject them").click()
@@ -197,7 +203,7 @@ def test_several_are_decided_after_a_look_and_undone_with_one_key(
     expect(olga.get_by_role("alert")).to_contain_text("nothing was done")
     assert state(suspects[1]) == State.SUSPECT
     expect(olga.get_by_text("open with boris")).to_be_visible()
-    boris.keyboard.press("u")
+    press(boris, "u")
     expect(boris).to_have_url(re.compile(r"/console/review/$"))
     boris.goto(f"{stack.url}/console/review/{suspects[1].pk}/")
     boris.get_by_role("button", name="Leave it to others").click()
@@ -210,7 +216,7 @@ def test_several_are_decided_after_a_look_and_undone_with_one_key(
     expect(olga.get_by_role("heading", name="Nothing waits for a decision")).to_be_visible()
     assert {state(one) for one in suspects} == {State.REJECTED}
     expect(olga.get_by_text("(2 pairings)")).to_be_visible()
-    olga.keyboard.press("u")
+    press(olga, "u")
     expect(olga.get_by_role("region", name="Queue").get_by_role("row")).to_have_count(3)
     assert {state(one) for one in suspects} == {State.SUSPECT}
 
@@ -242,14 +248,14 @@ def test_what_others_do_is_seen_without_a_reload(
     boris = sit_down(new_context, stack, operator("boris"))
     rows = olga.get_by_role("region", name="Queue").get_by_role("row")
     expect(rows).to_have_count(3)
-    boris.keyboard.press("Enter")
+    press(boris, "Enter")
     expect(olga.get_by_text("open with boris")).to_be_visible()
-    boris.keyboard.press("r")
+    press(boris, "r")
     expect(rows).to_have_count(2)
     expect(olga.locator("[data-suspects]")).to_have_text("1")
     # What somebody has ticked is not taken away under their hands.
     olga.get_by_label(f"Choose: {LATER}").check()
-    boris.keyboard.press("r")
+    press(boris, "r")
     expect(olga.locator("[data-suspects]")).to_be_hidden()
     expect(rows).to_have_count(2)
 
@@ -288,9 +294,9 @@ def test_what_happens_is_read_out_by_a_region_that_stays(
     # What others do is told by the region that was there before, once.
     region.evaluate("it => { it.dataset.first = 'yes'; }")
     said = watch_announcements(olga)
-    boris.keyboard.press("Enter")
+    press(boris, "Enter")
     expect(shown(boris)).to_contain_text(SUSPECT)
-    boris.keyboard.press("r")
+    press(boris, "r")
     expect(shown(boris)).to_contain_text(LATER)
     expect(region).to_have_text("1 pairing waits on this page")
     olga.evaluate("document.body.dispatchEvent(new Event('console:queue'))")
@@ -300,17 +306,17 @@ def test_what_happens_is_read_out_by_a_region_that_stays(
     assert said() == ["1 pairing waits on this page"]
 
     # What one has done oneself, and what went wrong with it, by that of the page that follows.
-    olga.keyboard.press("Enter")
+    press(olga, "Enter")
     expect(shown(olga)).to_contain_text(LATER)
     expect(region).to_have_text("")
     Entry.objects.filter(pk=suspects[1].entry_id).update(answer="Another answer by now.")
     with olga.expect_navigation() as navigation:
-        olga.keyboard.press("a")
+        press(olga, "a")
     assert navigation.value.status == 409
     expect(region).to_contain_text("This changed while you looked at it")
-    olga.keyboard.press("a")
+    press(olga, "a")
     expect(region).to_contain_text("Your last action: approved")
-    olga.keyboard.press("u")
+    press(olga, "u")
     expect(region).to_contain_text("Undone.")
 
 
@@ -339,7 +345,7 @@ def test_every_page_reads_well(
             page.emulate_media(color_scheme=scheme)
             assert faint(page) == [], (page.url, scheme)
 
-    page.keyboard.press("Enter")
+    press(page, "Enter")
     expect(page.locator("button[value=approve]")).to_be_visible()
     reads_well()
     for path in addresses(suspects[0]):

@@ -53,7 +53,8 @@ def test_the_next_question_is_decided_by_it(
     check(page_of)
     put_in_force(page_of, "0.800", "0.800")
     page_of.get_by_role("button", name="Serve more all the same").click()
-    expect(page_of.get_by_text("In force. The next question is decided by them.")).to_be_visible()
+    said = page_of.get_by_role("list", name="Notices")
+    expect(said.get_by_text("In force. The next question is decided by them.")).to_be_visible()
     page_of.wait_for_timeout(1_000)  # what it takes to be at work everywhere
     assert ask(stack, new_context, "On Sundays, at what time does the museum open?") == ANSWER
 
