@@ -40,10 +40,12 @@ def measure(entries: int, decisions: int, runs: int) -> dict[str, Any]:
     from django.test import Client
 
     from benchmarks.console_rows import fill
+    from config.garbage import settle
 
     started = time.perf_counter()
     filled = fill(entries, decisions)
     seconds = time.perf_counter() - started
+    settle()  # as the web process does
     client = Client()
     client.force_login(User.objects.create_superuser("benchmark"))
     pages = {name: _times(client, addresses, runs) for name, addresses in filled.pages().items()}

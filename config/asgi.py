@@ -15,6 +15,7 @@ from cacheadmin.live import ConsoleConsumer  # noqa: E402
 from chat.consumers import ChatConsumer  # noqa: E402
 from chat.origin import SameOrigin  # noqa: E402
 from config import logging, tracing  # noqa: E402
+from config.garbage import settle  # noqa: E402
 
 logging.configure()
 tracing.configure("reprise-web")
@@ -31,3 +32,5 @@ application = ProtocolTypeRouter(
         ),
     }
 )
+
+settle()

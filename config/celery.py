@@ -3,7 +3,7 @@
 import os
 
 from celery import Celery
-from celery.signals import setup_logging, worker_init
+from celery.signals import setup_logging, worker_init, worker_ready
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.local")
 
@@ -36,3 +36,10 @@ def _spare_flushes(**_: object) -> None:
 
     options = connections["default"].settings_dict["OPTIONS"]
     options["options"] = f"{options.get('options', '')} -c synchronous_commit=off".strip()
+
+
+@worker_ready.connect
+def _settle(**_: object) -> None:
+    from config.garbage import settle
+
+    settle()
