@@ -7,7 +7,6 @@ it errs. Importing this module loads neither torch nor the model; the first `sco
 import hashlib
 import math
 import os
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
@@ -102,17 +101,12 @@ class Verifier:
 
 
 def _keep_to_one_core() -> None:
-    """Gives the calling thread one core. torch's setting has a part of each thread and one for threads to
-    come: this thread takes the first along, a passing one sets the second back."""
+    """Gives the calling thread one core."""
     if find_spec("torch") is None:
         return
-    import torch
+    from inference.engines.threads import only_here
 
-    others = torch.get_num_threads()
-    torch.set_num_threads(1)
-    passing = threading.Thread(target=torch.set_num_threads, args=(others,))
-    passing.start()
-    passing.join()
+    only_here(1)
 
 
 @cache

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -39,7 +40,24 @@ class Threads:
         """For what this thread computes next."""
         wanted = self.few if rows <= FEW_ROWS else self.many
         if wanted != torch.get_num_threads():
-            torch.set_num_threads(wanted)
+            only_here(wanted)
+
+
+def only_here(count: int) -> None:
+    """Gives the calling thread so many. torch's setting has a part of each thread and one for threads to
+    come: this thread takes the first along, a passing one sets the second back."""
+    torch.get_num_threads()  # has this thread take its part, which else it would with its first pass
+    others = _in_passing(torch.get_num_threads)
+    torch.set_num_threads(count)
+    _in_passing(lambda: torch.set_num_threads(others))
+
+
+def _in_passing(act: Callable[[], Any]) -> Any:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(act()))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 def candidates(most: int) -> list[int]:
@@ -59,12 +77,7 @@ def measured(kind: Hashable, few: Callable[[], object], many: Callable[[], objec
         most = torch.get_num_threads()
         kind = (kind, most)
         if kind not in _known:
-            found: list[Threads] = []
-            worker = threading.Thread(target=lambda: found.append(_measure(candidates(most), few, many)))
-            worker.start()
-            worker.join()
-            torch.set_num_threads(most)
-            _known[kind] = found[0] if found else Threads(most, most)
+            _known[kind] = _in_passing(lambda: _measure(candidates(most), few, many))
             log.info("Threads: %d for a step, %d for reading a prompt.", _known[kind].few, _known[kind].many)
         return _known[kind]
 
@@ -72,7 +85,7 @@ def measured(kind: Hashable, few: Callable[[], object], many: Callable[[], objec
 def _measure(counts: Sequence[int], few: Callable[[], object], many: Callable[[], object]) -> Threads:
     best: dict[str, dict[int, float]] = {"few": {}, "many": {}}
     for count in counts:
-        torch.set_num_threads(count)
+        only_here(count)
         for name, act in (("few", few), ("many", many)):
             act()  # code is written for each number of threads
             best[name][count] = min(_seconds(act) for _ in range(GOES[name]))

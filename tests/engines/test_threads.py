@@ -76,6 +76,20 @@ def test_a_pass_uses_what_its_rows_ask_for() -> None:
     assert seen == [2] and torch.get_num_threads() == 1, "each thread has its own"
 
 
+def test_threads_to_come_have_what_they_had() -> None:
+    def of_a_new_one() -> int:
+        found: list[int] = []
+        new = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+        new.start()
+        new.join()
+        return found[0]
+
+    before = of_a_new_one()
+    Threads(few=before + 1, many=1).use(1)
+    assert torch.get_num_threads() == before + 1
+    assert of_a_new_one() == before
+
+
 def test_what_comes_out_is_the_same_in_every_bit(model_dir: Path) -> None:
     model = Model(model_dir, "bfloat16", None)
     ids = [5 + at * 37 % 9000 for at in range(340)]
