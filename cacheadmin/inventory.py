@@ -28,6 +28,8 @@ from inference.models import (
 )
 from inference.versions import Active
 
+from . import cursors
+
 # --- versions and scopes ----------------------------------------------------------------------------
 
 
@@ -123,19 +125,14 @@ def sessions(after: str, wanted: str, most: int) -> list[Session]:
     rows = Session.objects.order_by("-last_active", "-pk")
     if wanted in ("open", "ended"):
         rows = rows.filter(ended_at__isnull=wanted == "open")
-    at, _sep, pk = after.partition("_")
-    try:
-        place = [datetime.fromisoformat(at), UUID(pk)] if after else []
-    except ValueError:
-        place = []
-    if place:
-        behind = RawSQL("(inference_session.last_active, inference_session.id) < (%s, %s)", place)
+    if place := cursors.place(after):
+        behind = RawSQL("(inference_session.last_active, inference_session.id) < (%s, %s)", list(place))
         rows = rows.annotate(behind=behind).filter(behind=True)
     return list(rows[:most])
 
 
 def cursor_of(session: Session) -> str:
-    return f"{session.last_active.isoformat()}_{session.pk}"
+    return cursors.behind(session.last_active, session.pk)
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import ExpressionWrapper, F, FloatField, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from inference.cache import learning, lifecycle, policy
 from inference.models import ALIVE, ConfusablePair, State, Wording
 from inference.understanding.fingerprint import confusable
 
-from . import audit
+from . import audit, cursors
 from .models import Action, AuditRecord, ReviewClaim
 
 # An open page says every minute that it still is.
@@ -88,16 +87,16 @@ def most_urgent(most: int, after: str = "") -> QuerySet[Wording]:
 
 def cursor_of(wording: Wording) -> str:
     """Of one that `waiting` has found."""
-    return f"{wording.urgency!r}_{wording.created_at.isoformat()}_{wording.pk}"  # type: ignore[attr-defined]
+    behind = cursors.behind(wording.created_at, wording.pk)
+    return f"{wording.urgency!r}_{behind}"  # type: ignore[attr-defined]
 
 
 def _place(cursor: str) -> tuple[float, datetime, UUID] | None:
     """Where a page begins; None for the first one, and for a cursor that is none."""
     urgency, _sep, rest = cursor.partition("_")
-    at, _sep, pk = rest.partition("_")
+    place = cursors.place(rest)
     try:
-        moment = parse_datetime(at)
-        return (float(urgency), moment, UUID(pk)) if moment and timezone.is_aware(moment) else None
+        return (float(urgency), *place) if place else None
     except ValueError:
         return None
 

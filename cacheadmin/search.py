@@ -4,7 +4,6 @@ Filters that no index knows (a hit must not rewrite indexes) look through a boun
 time, so that a page is never waited for; where the bound was reached the page says how far it looked.
 """
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +16,6 @@ from django.db import connection, transaction
 from django.db.models import BooleanField, Exists, FloatField, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
 from inference.cache import vectors
@@ -25,6 +23,7 @@ from inference.cache.lookup import as_text
 from inference.embedding import Vector, embed
 from inference.models import Entry, EntrySource, Scope, State, Wording
 
+from . import cursors
 from .figures import estimated
 from .labels import CLASSES, LANGUAGES, STATES
 
@@ -190,7 +189,7 @@ def _conditions(wanted: Mapping[str, Any], at: str = "") -> list[Q | Exists]:
 
 
 def _after(entries: QuerySet[Entry], cursor: str) -> QuerySet[Entry]:
-    place = _place(cursor)
+    place = cursors.place(cursor)
     if place is None:
         return entries
     # As a row, which the index on both columns is walked by; an OR would be a filter over everything.
@@ -198,18 +197,8 @@ def _after(entries: QuerySet[Entry], cursor: str) -> QuerySet[Entry]:
     return entries.annotate(behind=behind).filter(behind=True)
 
 
-def _place(cursor: str) -> tuple[datetime, UUID] | None:
-    """Where a page begins; None for the first one, and for a cursor that is none."""
-    text, _sep, pk = cursor.partition("_")
-    try:
-        at = parse_datetime(text)
-        return (at, uuid.UUID(pk)) if at and timezone.is_aware(at) else None
-    except ValueError:
-        return None
-
-
 def cursor_of(entry: Entry) -> str:
-    return f"{entry.created_at.isoformat()}_{entry.pk}"
+    return cursors.behind(entry.created_at, entry.pk)
 
 
 def _candidates(wanted: Mapping[str, Any], after: str) -> QuerySet[Entry]:

@@ -308,7 +308,7 @@ def _engine_answers(generation: Generation) -> bool:
 
 def _tell_near(generation: Generation) -> compute.Run | None:
     """Instead of a run: a stored answer that was near, where a strong engine says that it fits."""
-    if generation.reuse == Reuse.REWRITE:
+    if generation.reuse == Reuse.REWRITE or not engine_judge.is_asked():
         return None
     near = learning.near_of(generation)
     fitting = engine_judge.fitting(generation, near, lambda: stream.stop_requested(generation.pk) is not None)

@@ -5,10 +5,10 @@ The system's; as root one that apt brings; else Playwright's own.
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 
+from launch.executables import first_working, run, works
 from launch.problem import Problem
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -16,7 +16,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable
 
 def installed() -> str | None:
     """The path of a Chromium on this system: CHROMIUM's, or the first that shows its version."""
-    return next((path for path in _candidates() if _works(path)), None)
+    return first_working(_candidates())
 
 
 def obtain() -> str:
@@ -25,15 +25,15 @@ def obtain() -> str:
         return path
     if os.geteuid() == 0 and shutil.which("apt-get"):
         _say("Installing Chromium through apt ...")
-        done = _run(["apt-get", "update"]) and _run(["apt-get", "install", "-y", "chromium"])
+        done = run(["apt-get", "update"]) and run(["apt-get", "install", "-y", "chromium"])
         # Ubuntu's package is a note that points to a snap, hence the second look.
         if done and (path := installed()):
             return path
     _say("Installing Playwright's own Chromium ...")
     dependencies = ["--with-deps"] if os.geteuid() == 0 else []
-    if _run([sys.executable, "-m", "playwright", "install", *dependencies, "chromium"]):
+    if run([sys.executable, "-m", "playwright", "install", *dependencies, "chromium"]):
         path = _playwright_path()
-        if _works(path):
+        if works(path):
             return path
     raise Problem(
         "No Chromium for the browser tests: as root `apt-get install chromium`, or set CHROMIUM to its path."
@@ -53,22 +53,6 @@ def _playwright_path() -> str:
 
     with sync_playwright() as playwright:
         return playwright.chromium.executable_path
-
-
-def _works(path: str) -> bool:
-    try:
-        return subprocess.run([path, "--version"], capture_output=True, timeout=30).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
-def _run(command: list[str]) -> bool:
-    environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        # Our standard output is for the path alone.
-        return subprocess.run(command, stdout=sys.stderr, env=environ).returncode == 0
-    except OSError:
-        return False
 
 
 def _say(text: str) -> None:

@@ -6,19 +6,23 @@ installed.
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from launch.executables import first_working, run
 from launch.options import var_dir
 from launch.problem import Problem
+
+# Of each step of fetching it.
+_SECONDS = 300
 
 
 def installed() -> str | None:
     """The path of a promtool on this machine: PROMTOOL's, or the first that shows its version."""
-    return next((path for path in _candidates() if _works(path)), None)
+    return first_working(_candidates())
 
 
 def obtain() -> str:
@@ -52,33 +56,20 @@ def _fetched() -> bool:
     """Out of the package, without what it depends on: promtool is one program that needs nothing else."""
     own = _own()
     own.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=own.parent) as folder:
+    with tempfile.TemporaryDirectory(dir=own.parent) as name:
+        folder = Path(name)
+        run_here = partial(run, folder=folder, seconds=_SECONDS)
         download = ["apt-get", "download", "prometheus"]
         # A machine that is new has no lists yet, which only root may fetch.
-        if not (_run(download, folder) or (_run(["apt-get", "update"], folder) and _run(download, folder))):
+        if not (run_here(download) or (run_here(["apt-get", "update"]) and run_here(download))):
             return False
-        package = next(Path(folder).glob("*.deb"), None)
-        if package is None or not _run(["dpkg", "-x", package.name, "."], folder):
+        package = next(folder.glob("*.deb"), None)
+        if package is None or not run_here(["dpkg", "-x", package.name, "."]):
             return False
-        taken = Path(folder, "usr", "bin", "promtool")
+        taken = folder / "usr" / "bin" / "promtool"
         if taken.exists():
             taken.replace(own)
     return own.exists()
-
-
-def _works(path: str) -> bool:
-    try:
-        return subprocess.run([path, "--version"], capture_output=True, timeout=30).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
-def _run(command: list[str], folder: str) -> bool:
-    try:
-        # Our standard output is for the path alone.
-        return subprocess.run(command, cwd=folder, stdout=sys.stderr, timeout=300).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def fitting(generation: Generation, near: Sequence[UUID], cancelled: Cancelled) 
     """The answer of the likest of these pairings that may be served to `generation`, if the engine says that
     it fits."""
     pairing = _servable(generation, near)
-    if pairing is None or not is_asked():
+    if pairing is None:
         return None
     stored = ("stored question", pairing.resolved or pairing.question)
     answer = ("stored answer", pairing.entry.answer)

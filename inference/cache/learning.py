@@ -53,19 +53,16 @@ class Word:
 
 
 def word_of_engine(probe: Probe, generation: Generation) -> Word | None:
-    """Where the fresh answer leaves open whether the likest of those that were near is the same, and a strong
-    engine is to be asked: what it says. For `keep`, and outside its transaction, since it takes a while."""
-    near = near_of(generation)
-    if not near or not engine_judge.is_asked():
-        return None
-    compared = _compared(probe, near, answer_of(generation.text))
+    """Where the fresh answer leaves open whether the likest of those that were near is the same: what a
+    strong engine says. For `keep`, and outside its transaction, since it takes a while."""
+    compared = _compared(probe, near_of(generation), answer_of(generation.text))
     agreements = [one.agreement for one in compared]
     if not compared or agreement.best(agreements) is not None:
         return None
-    wording = compared[agreement.likest(agreements)].wording
-    answers = wording.entry.answer, generation.text
-    settled = engine_judge.settle(agreements[agreement.likest(agreements)], probe.turns, answers)
-    return Word(wording.pk, wording.entry.answer, settled)
+    likest = compared[agreement.likest(agreements)]
+    stored = likest.wording.entry.answer
+    settled = engine_judge.settle(likest.agreement, probe.turns, (stored, generation.text))
+    return Word(likest.wording.pk, stored, settled)
 
 
 def keep(

@@ -3,17 +3,19 @@
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.db import connection
 
-from inference import pipeline, service, workers
+from inference import engine, pipeline, service, workers
 from inference.cache import decision, learning, lifecycle, probe
 from inference.cache.decision import Decided
 from inference.models import Generation, Scope, Session, Status, Wording
 from inference.redis import client
 from inference.scopes import for_measuring
 from inference.understanding.turns import Turn
+from tests.engines.faulty_server import Faulty, faulty_server
 
 Ask = Callable[..., Generation]
 
@@ -77,6 +79,18 @@ def at_once(acts: list[Callable[[], object]]) -> list[object]:
     for thread in threads:
         thread.join()
     return results
+
+
+@pytest.fixture
+def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
+    """What ENGINE=openai asks: somebody else's, behind a network."""
+    with faulty_server() as running:
+        settings.ENGINE = "openai"
+        settings.OPENAI_BASE_URL = f"{running.url}/v1"
+        settings.OPENAI_MODEL = "a-model"
+        settings.ENGINE_WINDOW = 2048
+        monkeypatch.setattr(engine, "_engine", None)
+        yield running
 
 
 @pytest.fixture

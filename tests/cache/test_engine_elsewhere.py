@@ -1,7 +1,6 @@
 """Answers of an engine behind a network: kept like any other when they are whole, never when they are not."""
 
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,23 +10,11 @@ from inference import engine, scopes, summaries
 from inference.cache import gray
 from inference.metrics import COMPUTED, REUSED, WRITTEN
 from inference.models import Check, Entry, Generation, ServedBy, Session, Status, Summary
-from tests.engines.faulty_server import Exchange, Faulty, faulty_server
+from tests.engines.faulty_server import Exchange, Faulty
 
 from .conftest import Ask
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faulty]:
-    """What ENGINE=openai asks."""
-    with faulty_server() as running:
-        settings.ENGINE = "openai"
-        settings.OPENAI_BASE_URL = f"{running.url}/v1"
-        settings.OPENAI_MODEL = "a-model"
-        settings.ENGINE_WINDOW = 2048
-        monkeypatch.setattr(engine, "_engine", None)
-        yield running
 
 
 def breaks(exchange: Exchange) -> None:

@@ -4,7 +4,7 @@ network, and says what the test has it say."""
 import json
 import math
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,7 +26,7 @@ from inference.models import (
     Verdict,
     Wording,
 )
-from tests.engines.faulty_server import Exchange, Faulty, faulty_server
+from tests.engines.faulty_server import Exchange, Faulty
 
 from .conftest import Ask, turns
 
@@ -95,16 +95,11 @@ class _Always(list[Any]):
 
 
 @pytest.fixture
-def model(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    with faulty_server() as running:
-        settings.ENGINE = "openai"
-        settings.OPENAI_BASE_URL = f"{running.url}/v1"
-        settings.OPENAI_MODEL = "a-model"
-        settings.ENGINE_WINDOW = 4096
-        settings.JUDGE = "on"
-        settings.OBSERVE_PER_MINUTE = 1_000
-        monkeypatch.setattr(engine, "_engine", None)
-        yield Model(running)
+def model(server: Faulty, settings: Any) -> Model:
+    settings.ENGINE_WINDOW = 4096
+    settings.JUDGE = "on"
+    settings.OBSERVE_PER_MINUTE = 1_000
+    return Model(server)
 
 
 def near(ask: Ask) -> Generation:
