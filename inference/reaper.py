@@ -1,6 +1,8 @@
-"""Generations that fell silent: a worker died, a task was lost on the way, or a crash of Postgres took back
-what a worker had written last (they don't wait for the disk, see config/celery.py)."""
+"""Generations that fell silent: a worker died, a task was lost on the way, nobody is there to do it, or a
+crash of Postgres took back what a worker had written last (they don't wait for the disk, see
+config/celery.py)."""
 
+from collections import Counter
 from datetime import timedelta
 from typing import Literal
 
@@ -10,16 +12,18 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from . import claims, dispatch, stream, workers
+from . import claims, dispatch, metrics, stream, workers
 from .models import OPEN, Generation, Status
 from .redis import client
 
 log = structlog.get_logger(__name__)
 
+Settled = Literal["interrupted", "failed", "resent"]
 
-def reap() -> dict[str, int]:
+
+def reap() -> Counter[Settled]:
     """End or send again every open generation that has been silent for too long; returns the counts."""
-    counts = {"interrupted": 0, "resent": 0}
+    counts: Counter[Settled] = Counter()
     patience = min(settings.REDISPATCH_SECONDS, settings.SILENT_SECONDS, settings.WORKER_ALIVE_SECONDS)
     silent = Q(heartbeat_at__lt=timezone.now() - timedelta(seconds=patience))
     seats = _seats()
@@ -32,9 +36,7 @@ def reap() -> dict[str, int]:
     return counts
 
 
-def settle(
-    generation: Generation, seats: frozenset[str] | None = None
-) -> Literal["interrupted", "resent"] | None:
+def settle(generation: Generation, seats: frozenset[str] | None = None) -> Settled | None:
     """Do what is due for one open generation: nothing, while it has been heard of lately. `seats` are those
     of the workers that are alive, where that is known."""
     silent = (timezone.now() - generation.heartbeat_at).total_seconds()
@@ -42,8 +44,10 @@ def settle(
         in_vain = (
             generation.looked_up and generation.claimed_by and seats and generation.claimed_by not in seats
         )
-        due = in_vain or silent > settings.REDISPATCH_SECONDS
-        return "resent" if due and _resend(generation) else None
+        lost = silent > settings.REDISPATCH_SECONDS
+        if lost and _nobody_serves(generation):  # it lies where whoever comes will find it
+            return "failed" if silent > settings.SILENT_SECONDS and _give_up(generation) else None
+        return "resent" if (in_vain or lost) and _resend(generation) else None
     if silent > settings.REDISPATCH_SECONDS and _was_taken_back(generation):
         return "resent"
     if silent > settings.WORKER_ALIVE_SECONDS and _worker_died(generation):
@@ -71,6 +75,14 @@ def _seats() -> frozenset[str]:
         return workers.roll("generate").seats
     except redis.RedisError:
         return frozenset()
+
+
+def _nobody_serves(generation: Generation) -> bool:
+    """Is it certain that nobody is there who could take this from its queue?"""
+    try:
+        return workers.absent("generate" if generation.looked_up else "answer")
+    except redis.RedisError:
+        return False
 
 
 def _worker_died(generation: Generation) -> bool:
@@ -121,6 +133,16 @@ def _resend(generation: Generation) -> bool:
 
 def _dispatch(generation: Generation) -> None:
     (dispatch.generate if generation.looked_up else dispatch.answer)(generation.pk)
+
+
+def _give_up(generation: Generation) -> bool:
+    """Nobody came in all this time: who waits is told so, and may try again."""
+    text = stream.text_until(generation.pk) or generation.text
+    ended = claims.end_silent(generation, Status.FAILED, text, "engine_unavailable")
+    if ended:
+        metrics.STAGE_ERRORS.labels(stage="engine" if generation.looked_up else "answer").inc()
+        stream.end(generation.pk, text)
+    return ended
 
 
 def _interrupt(generation: Generation) -> bool:

@@ -90,6 +90,15 @@ def announce(queue: str) -> None:
     pipe.execute()
 
 
+def succeed(queue: str) -> None:
+    """Strike whoever had this process's seat before it off the list: one that was killed could not withdraw,
+    and would count as there for as long as a living one may say nothing. Raises redis.RedisError."""
+    before = [member for member, _ in _ages(queue) if _seat and _seat_of(member) == _seat]
+    others = [member for member in before if member != _member(process(), _seat)]
+    if others:
+        client().zrem(_key(queue), *others)
+
+
 def withdraw(queue: str) -> None:
     """Say that this process no longer serves `queue`."""
     try:
@@ -172,6 +181,8 @@ def keep_announcing(queue: str, meanwhile: Callable[[], object] = lambda: None) 
         if time.monotonic() - announced >= announce_seconds():
             try:
                 announce(queue)
+                if announced == float("-inf"):
+                    succeed(queue)
                 announced = time.monotonic()
             except redis.RedisError as error:
                 log.warning("announce_failed", queue=queue, error=str(error))

@@ -3,6 +3,7 @@
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -102,12 +103,12 @@ def test_who_has_no_seat_is_served_by_all(waiting: Any) -> None:
 def test_what_waits_for_a_dead_worker_goes_to_another(waiting: Any) -> None:
     one, two = SEATS
     stranded, other = waiting(one), waiting(two)
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    assert reaper.reap() == Counter()
     die(one)
-    assert reaper.reap() == {"interrupted": 0, "resent": 1}
+    assert reaper.reap() == Counter(resent=1)
     stranded.refresh_from_db()
     assert (stranded.claimed_by, in_queue(two)) == (two, 2)
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    assert reaper.reap() == Counter()
     assert Generation.objects.get(pk=other.pk).claimed_by == two
 
 
@@ -116,9 +117,45 @@ def test_while_all_are_dead_everything_waits(waiting: Any) -> None:
     stranded = waiting(SEATS[0])
     for seat in SEATS:
         die(seat)
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    assert reaper.reap() == Counter()
     stranded.refresh_from_db()
     assert (stranded.claimed_by, in_queue(SEATS[0])) == (SEATS[0], 1)
+
+
+def test_where_nobody_comes_to_compute_it_is_said(waiting: Any) -> None:
+    """Killed with its question in the queue, as the only engine, and never started again."""
+    stranded = waiting(SEATS[0])
+    for seat in SEATS:
+        die(seat)
+    workers.announce("answer")
+    client().set("workers:generate:since", 0)  # for long
+    for seconds, becomes in ((31, Counter()), (89, Counter()), (91, Counter(failed=1)), (120, Counter())):
+        since = timezone.now() - timedelta(seconds=seconds)
+        Generation.objects.filter(pk=stranded.pk).update(heartbeat_at=since)
+        assert reaper.reap() == becomes
+    stranded.refresh_from_db()
+    assert (stranded.status, stranded.error_code) == (Status.FAILED, "engine_unavailable")
+
+
+def test_where_nobody_comes_to_look_it_up_it_is_said(queue: Ask) -> None:  # noqa: F811
+    asked = queue("What is a cache?")
+    Generation.objects.filter(pk=asked.pk).update(heartbeat_at=timezone.now() - timedelta(seconds=91))
+    client().set("workers:answer:since", 0)
+    assert reaper.settle(Generation.objects.get(pk=asked.pk)) == "failed"
+    asked.refresh_from_db()
+    assert (asked.status, asked.error_code) == (Status.FAILED, "engine_unavailable")
+
+
+def test_who_is_started_again_takes_its_own_place(waiting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed and started again in its seat, it told nobody that it was gone."""
+    one, two = SEATS
+    monkeypatch.setattr(workers, "_seat", one)
+    workers.announce("generate")
+    workers.succeed("generate")
+    roll = workers.roll("generate")
+    assert roll.seats == {one, two} and len(roll.processes) == 2 and workers.process() in roll.processes
+    workers.withdraw("generate")
+    assert workers.roll("generate").seats == {two}
 
 
 def silent(generation: Generation, process: str, seconds: float) -> None:
@@ -133,20 +170,20 @@ def test_what_a_dead_worker_was_writing_is_begun_anew_once(waiting: Any) -> None
     one, _ = SEATS
     generation = waiting(one)
     silent(generation, "host:1:old", 31)  # started again in its place: the same seat, another process
-    assert reaper.reap() == {"interrupted": 0, "resent": 1}
+    assert reaper.reap() == Counter(resent=1)
     generation.refresh_from_db()
     assert (generation.status, generation.claimed_by) == (Status.PENDING, one)
     silent(generation, "host:1:older", 31)
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}, "it may be what kills them"
+    assert reaper.reap() == Counter(), "it may be what kills them"
     silent(generation, "host:1:older", 91)
-    assert reaper.reap() == {"interrupted": 1, "resent": 0}
+    assert reaper.reap() == Counter(interrupted=1)
 
 
 def test_a_living_worker_keeps_what_it_has(waiting: Any) -> None:
     generation = waiting(SEATS[0])
     announce(SEATS[0], process="host:1:abc")
     silent(generation, "host:1:abc", 60)
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    assert reaper.reap() == Counter()
 
 
 def test_nobody_else_is_there(waiting: Any) -> None:
@@ -154,7 +191,7 @@ def test_nobody_else_is_there(waiting: Any) -> None:
     for seat in SEATS:
         die(seat)
     silent(generation, "host:1:old", 60)
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    assert reaper.reap() == Counter()
 
 
 def test_one_that_goes_does_not_queue_for_itself(waiting: Any) -> None:

@@ -1,5 +1,6 @@
 """Of two workers one wins, and a generation ends once."""
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -49,9 +50,9 @@ def test_a_silent_worker_is_given_up_and_what_it_streamed_is_kept(queue: Ask) ->
     generation = running(queue)
     stream.Writer(generation.pk).append(["Mad", "rid"])
     silence(generation, settings.SILENT_SECONDS - 5)
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    assert reaper.reap() == Counter()
     silence(generation, settings.SILENT_SECONDS + 1)
-    assert reaper.reap() == {"interrupted": 1, "resent": 0}
+    assert reaper.reap() == Counter(interrupted=1)
     reaped = Generation.objects.get(pk=generation.pk)
     assert (reaped.status, reaped.text) == (Status.INTERRUPTED, "Madrid")
     assert reaped.finished_at is not None
@@ -87,8 +88,8 @@ def test_a_dead_worker_that_was_asked_to_stop_has_stopped(queue: Ask) -> None:
 def test_a_lost_task_is_sent_again(queue: Ask) -> None:
     generation = queue(QUESTION)
     silence(generation, settings.REDISPATCH_SECONDS + 1)
-    assert reaper.reap() == {"interrupted": 0, "resent": 1}
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    assert reaper.reap() == Counter(resent=1)
+    assert reaper.reap() == Counter()
 
 
 def test_a_lookup_whose_end_a_crash_took_back_is_done_again(queue: Ask) -> None:
@@ -96,9 +97,9 @@ def test_a_lookup_whose_end_a_crash_took_back_is_done_again(queue: Ask) -> None:
     generation = claims.for_lookup(queue(QUESTION).pk)
     assert generation is not None
     silence(generation, settings.REDISPATCH_SECONDS - 5)
-    assert reaper.reap() == {"interrupted": 0, "resent": 0}
+    assert reaper.reap() == Counter()
     silence(generation, settings.REDISPATCH_SECONDS + 1)
-    assert reaper.reap() == {"interrupted": 0, "resent": 1}
+    assert reaper.reap() == Counter(resent=1)
     assert not claims.hand_over(generation)  # should that worker come back to it after all
     assert Generation.objects.get(pk=generation.pk).status == Status.PENDING
 
@@ -114,7 +115,7 @@ def test_an_end_that_a_crash_took_back_stays_what_readers_were_told(queue: Ask, 
     writer.done(Ending.of(generation))
     Generation.objects.filter(pk=generation.pk).update(**lost)
     silence(generation, settings.REDISPATCH_SECONDS + 1)
-    assert reaper.reap() == {"interrupted": 0, "resent": 1}
+    assert reaper.reap() == Counter(resent=1)
     written = Generation.objects.get(pk=generation.pk)
     assert (written.status, written.text, written.completion_tokens) == (status, "Madrid", 2)
     assert Ending.of(written) == Ending.of(generation)

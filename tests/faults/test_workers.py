@@ -11,11 +11,13 @@ from inference.models import Entry, Wording
 from tests.faults.conftest import ALIAS, SETTINGS
 from tests.fragile import FragileStack
 from tests.websocket import questions, records
-from tests.websocket.client import Answer, Tab, guest, stack_client
+from tests.websocket.client import PATIENCE_SECONDS, Answer, Tab, guest, stack_client
 from tests.websocket.freezing import frozen
 
 # Silence, then the reaper's round or the reader's own look, whichever comes first; and a busy machine.
 INTERRUPTED_WITHIN = int(SETTINGS["SILENT_SECONDS"]) + settings.REAP_EVERY_SECONDS + 7
+# It counts as there for a while, and is asked once more in that time.
+FORGOTTEN_WITHIN = settings.WORKER_ALIVE_SECONDS + INTERRUPTED_WITHIN
 
 
 def test_a_dead_worker_is_shown_within_100_seconds() -> None:
@@ -108,7 +110,13 @@ async def test_the_web_dies_in_the_middle_of_an_answer(fragile: FragileStack) ->
 async def test_nobody_is_there_to_compute(fragile: FragileStack) -> None:
     async with stack_client(fragile) as chat:
         fragile.kill("generate", signal.SIGTERM)  # it signs off
-        await fails(chat, questions.long(), "engine_unavailable")
+        await fails(chat, questions.long(), "engine_unavailable", within=10)
+
+
+async def test_nobody_is_there_to_compute_and_nobody_knows(fragile: FragileStack) -> None:
+    async with stack_client(fragile) as chat:
+        fragile.kill("generate", signal.SIGKILL)
+        await fails(chat, questions.long(), "engine_unavailable", within=FORGOTTEN_WITHIN)
 
 
 async def test_there_is_no_model(fragile: FragileStack, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -137,10 +145,10 @@ async def test_the_queue_is_full(fragile: FragileStack) -> None:
         await late.hear(questions.short())
 
 
-async def fails(chat: Tab, text: str, code: str) -> protocol.Accepted:
+async def fails(chat: Tab, text: str, code: str, within: float = PATIENCE_SECONDS) -> protocol.Accepted:
     """Ask what can't be answered now: that is said, it may be tried again, and the question is kept."""
     accepted = await chat.say(text, client_id=f"for-{code}")
-    error = await chat.expect(protocol.Error)
+    error = await chat.expect(protocol.Error, within)
     assert (error.code, error.retryable, error.client_id) == (code, True, f"for-{code}")
     answer = await chat.whole(accepted.generation)
     assert answer.done and answer.done.status == "failed"
