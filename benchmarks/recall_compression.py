@@ -40,7 +40,7 @@ NEWEST = 32
 
 METHODS: dict[str, Callable[[], Method]] = {
     "recall": lambda: Recalled(Recall()),
-    "clusterkv": lambda: Recalled(Recall(sharpen=1.0)),
+    "clusterkv": lambda: Recalled(Recall(sharpen=1.0, estimate=False)),
     "quest": Quest,
     "snapkv": Snap,
     "streaming_llm": Window,

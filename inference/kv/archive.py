@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import torch
 
-from inference.kv.clustering import Clusters, clusters_of
+from inference.kv.clustering import Clusters, clusters_of, means
 from inference.kv.memory import zeros
 from inference.kv.quantize import LEAST_STEP, in_steps, rounded, turning_steps
 from inference.kv.recall import Index
@@ -74,7 +74,8 @@ class Archive:
         end = self.tokens + keys.shape[1]
         self._keep(slice(self.tokens, end), keys.gather(1, rows), values.gather(1, rows))
         self._positions[:, self.tokens : end] = order + first
-        self.index = self.index.grown(found.centroids, found.spreads, found.sizes, self.tokens)
+        told, _ = means(values.float(), found.labels, torch.zeros_like(found.centroids))
+        self.index = self.index.grown(found.centroids, found.spreads, found.sizes, told, self.tokens)
         self.error = (self.error * self.tokens + found.error * keys.shape[1]) / end
         self.tokens = end
 

@@ -47,7 +47,7 @@ def clusters_of(keys: torch.Tensor, count: int, iterations: int = 20, seed: int 
         before = labels
         likeness = torch.bmm(pointing, F.normalize(centroids, dim=-1).to(keys.dtype).transpose(1, 2))
         best, labels = likeness.max(-1)
-        centroids, sizes = _means(x, labels, centroids)
+        centroids, sizes = means(x, labels, centroids)
         if (labels != before).float().mean().item() < SETTLED:
             break
     off = (x - centroids.gather(1, labels[..., None].expand_as(x))).square().mean(-1)
@@ -55,9 +55,11 @@ def clusters_of(keys: torch.Tensor, count: int, iterations: int = 20, seed: int 
     return Clusters(labels, centroids + mean, spreads, sizes, 1 - best.float().mean().item())
 
 
-def _means(x: torch.Tensor, labels: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def means(x: torch.Tensor, labels: torch.Tensor, before: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The means (kv_heads, count, head_dim) of `x` (kv_heads, n, head_dim), fp32, by label, those of `before`
+    where there is nothing, and how many each is of, (kv_heads, count)."""
     sizes = torch.zeros(before.shape[:2], dtype=torch.int64)
     sizes.scatter_add_(1, labels, torch.ones_like(labels))
     sums = torch.zeros_like(before).scatter_add_(1, labels[..., None].expand_as(x), x)
-    means = sums / sizes.clamp(min=1)[..., None]
-    return torch.where(sizes[..., None] > 0, means, before), sizes
+    found = sums / sizes.clamp(min=1)[..., None]
+    return torch.where(sizes[..., None] > 0, found, before), sizes

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 from inference.kv.archive import Archive
 from inference.kv.buffers import Buffer
-from inference.kv.recall import best, candidates
+from inference.kv.recall import Rest, find
 from inference.kv.recallable import Recall
 
 SINKS = 16
@@ -30,10 +30,18 @@ class Method(Protocol):
         each, w, head_dim), divided by the root of head_dim."""
         ...
 
-    def seen(self, queries: torch.Tensor, budget: int) -> torch.Tensor:
-        """Which tokens of the prompt each of `queries` (kv_heads, heads for each, t, head_dim) sees,
-        (kv_heads, t, n), bool; `budget` of them."""
+    def seen(self, queries: torch.Tensor, budget: int) -> "Sight":
+        """What each of `queries` (kv_heads, heads for each, t, head_dim) sees, `budget` tokens each."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Which tokens of the prompt are seen, `mask` (kv_heads, t, n), bool, and what the rest adds: `scores`
+    (kv_heads, heads for each, t, 1) and `values` (kv_heads, heads for each, t, head_dim)."""
+
+    mask: torch.Tensor
+    rest: Rest | None = None
 
 
 def _highest(worth: torch.Tensor, budget: int) -> torch.Tensor:
@@ -50,10 +58,10 @@ class Window:
     def begin(self, keys: torch.Tensor, values: torch.Tensor, queries: torch.Tensor) -> None:
         self._tokens = keys.shape[1]
 
-    def seen(self, queries: torch.Tensor, budget: int) -> torch.Tensor:
+    def seen(self, queries: torch.Tensor, budget: int) -> Sight:
         places = torch.arange(self._tokens)
         mask = (places < SINKS) | (places >= self._tokens - (budget - SINKS))
-        return mask.expand(queries.shape[0], queries.shape[2], -1)
+        return Sight(mask.expand(queries.shape[0], queries.shape[2], -1))
 
 
 class Snap:
@@ -70,8 +78,8 @@ class Snap:
         worth = F.max_pool1d(worth, self._pool, 1, self._pool // 2)
         self._worth = torch.cat((worth, torch.full((heads, last), float("inf"))), -1)
 
-    def seen(self, queries: torch.Tensor, budget: int) -> torch.Tensor:
-        return _highest(self._worth, budget)[:, None].expand(-1, queries.shape[2], -1)
+    def seen(self, queries: torch.Tensor, budget: int) -> Sight:
+        return Sight(_highest(self._worth, budget)[:, None].expand(-1, queries.shape[2], -1))
 
 
 class Quest:
@@ -88,12 +96,12 @@ class Quest:
         self._most = pages.nan_to_num(nan=float("-inf")).amax(2)
         self._least = pages.nan_to_num(nan=float("inf")).amin(2)
 
-    def seen(self, queries: torch.Tensor, budget: int) -> torch.Tensor:
+    def seen(self, queries: torch.Tensor, budget: int) -> Sight:
         q = queries.float()
         bound = torch.einsum("hetd,hpd->hetp", q.clamp(min=0), self._most)
         bound += torch.einsum("hetd,hpd->hetp", q.clamp(max=0), self._least)
         worth = torch.softmax(bound, dim=-1).amax(1)
-        return _highest(worth.repeat_interleave(self._page, -1)[..., : self._tokens], budget)
+        return Sight(_highest(worth.repeat_interleave(self._page, -1)[..., : self._tokens], budget))
 
 
 class Recalled:
@@ -110,17 +118,23 @@ class Recalled:
         own = slice(how.sinks, last)
         self._archive.add(how.sinks, keys[:, own], values[:, own], how.ratio_of(self._tokens), how.iterations)
 
-    def seen(self, queries: torch.Tensor, budget: int) -> torch.Tensor:
+    def seen(self, queries: torch.Tensor, budget: int) -> Sight:
         how, archive = self._how, self._archive
         mask = torch.zeros(queries.shape[0], queries.shape[2], self._tokens, dtype=torch.bool)
         mask[..., : how.sinks] = mask[..., self._tokens - how.keep :] = True
         room = min(archive.tokens, budget - how.sinks - how.keep)
+        looked, estimate = how.looks_at(archive.tokens, room), how.estimates(archive.tokens, room)
+        rests = []
         for step in range(queries.shape[2]):
             asked = queries[:, :, step].contiguous()
-            places, _ = candidates(asked, archive.index, how.looks_at(archive.tokens, room))
-            places = best(places, partial(archive.scores, asked), room)
-            mask[:, step].scatter_(1, archive.positions.gather(1, places).long(), True)
-        return mask
+            scores = partial(archive.scores, asked)
+            found = find(asked, archive.index, scores, looked, room, estimate=estimate)
+            mask[:, step].scatter_(1, archive.positions.gather(1, found.places).long(), True)
+            rests += [] if found.rest is None else [found.rest]
+        if not rests:
+            return Sight(mask)
+        scores_of, values_of = ([getattr(one, name) for one in rests] for name in ("scores", "values"))
+        return Sight(mask, Rest(torch.stack(scores_of, 2), torch.stack(values_of, 2)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +193,17 @@ class Masked:
         scores = torch.einsum("hetd,hnd->hetn", asked.float(), keys)
         places = torch.arange(place, place + count)
         scores.masked_fill_(torch.arange(place + count) > places[:, None], float("-inf"))
+        rest = None
         if layer not in self._full:
-            mask = self._methods[layer].seen(asked, self._budget)
+            sight = self._methods[layer].seen(asked, self._budget)
+            rest = sight.rest
             if self._watch is not None:
-                self._watch(Seen(layer, scores, mask))
-            scores[..., : self._prompt].masked_fill_(~mask[:, None], float("-inf"))
-        out = torch.einsum("hetn,hnd->thed", torch.softmax(scores, dim=-1), values)
+                self._watch(Seen(layer, scores, sight.mask))
+            scores[..., : self._prompt].masked_fill_(~sight.mask[:, None], float("-inf"))
+        if rest is None:
+            out = torch.einsum("hetn,hnd->thed", torch.softmax(scores, dim=-1), values)
+        else:
+            shares = torch.softmax(torch.cat((scores, rest.scores.float()), -1), dim=-1)
+            out = torch.einsum("hetn,hnd->thed", shares[..., :-1], values)
+            out += (shares[..., -1:] * rest.values.float()).permute(2, 0, 1, 3)
         seen.copy_(out.reshape(count, -1))

@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from inference.kv.archive import Archive
-from inference.kv.recall import SPREAD, Index
+from inference.kv.recall import SPREAD, Index, Rest
 
 Array = NDArray[Any]
 # Sums in any order, so that several terms are added at once; infinities stay what they are.
@@ -52,25 +52,29 @@ class Recaller:
         self._steps_of: torch.Tensor | None = None
         self._known: tuple[Array, ...] = ()
         self._steps = np.empty((0, 0), np.float32)
-        self.lying = self.order = torch.empty(0, 0, dtype=torch.int64)
+        self.lying, self.order = torch.empty(0, 0, dtype=torch.int32), torch.empty(0, 0, dtype=torch.int64)
         self._lying, self._order = self.lying.numpy(), self.order.numpy()
+        self.rest: Rest | None = None
 
     @staticmethod
     def fits(archive: Archive) -> bool:
         """Can this archive be recalled so?"""
         return archive.keys.dtype == torch.int8 and archive.dtype == torch.bfloat16
 
-    def recall(self, queries: torch.Tensor, looked: int, room: int) -> int:
+    def recall(self, queries: torch.Tensor, looked: int, room: int, *, estimate: bool = False) -> int:
         """Brings the best `room` of the `looked` tokens (at least as many) that `queries` (kv_heads, heads
         for each, head_dim) ask for; returns how many were not there. `order` (kv_heads, clusters) becomes the
-        clusters by rank, `lying` (kv_heads, room) the row of what lies in each slot."""
+        clusters by rank, `lying` (kv_heads, room) the row of what lies in each slot, `rest` what the others
+        add, with `estimate`."""
         self._look_up()
         if self.lying.shape[1] != room:
-            self.lying = torch.full((len(self._keys), room), -1)
+            self.lying = torch.full((len(self._keys), room), -1, dtype=torch.int32)
             self._lying = self.lying.numpy()
         kept = (self._keys, self._steps, self._values, self._value_steps)
-        asked = bits(queries.contiguous())
-        return int(_recall(asked, *self._known, *kept, looked, self._lying, self._order, self._resident))
+        rest = Rest(queries.new_empty(*queries.shape[:2], 1), queries.new_empty(queries.shape))
+        into = (self._lying, self._order, bits(rest.scores), bits(rest.values), self._resident)
+        self.rest = rest if estimate else None
+        return int(_recall(bits(queries.contiguous()), *self._known, *kept, looked, estimate, *into))
 
     def _look_up(self) -> None:
         """What may have changed since the last step."""
@@ -78,7 +82,7 @@ class Recaller:
         if index is not self._known_of:
             self._known_of = index
             flat = (one[:, 0].numpy() for one in (index.spreads, index.logs))
-            own = (one.numpy() for one in (index.counts, index.starts, index.sizes))
+            own = (one.numpy() for one in (index.starts, index.sizes, index.means, index.steps[..., 0]))
             self._known = (bits(index.centroids), *flat, *own)
             self.order = torch.empty(index.sizes.shape, dtype=torch.int64)
             self._order = self.order.numpy()
@@ -93,28 +97,37 @@ def _recall(
     centroids: Array,
     spreads: Array,
     logs: Array,
-    counts: Array,
     starts: Array,
     sizes: Array,
+    means: Array,
+    mean_steps: Array,
     keys: Array,
     key_steps: Array,
     values: Array,
     value_steps: Array,
     looked: int,
+    estimate: bool,
     lying: Array,
     order: Array,
+    rest_scores: Array,
+    rest_values: Array,
     resident: Array,
 ) -> int:
-    """See `Recaller.recall`, `recall.candidates` and `recall.best`. `queries` (kv_heads, heads for each,
-    head_dim), `centroids` and `value_steps` (kv_heads, capacity) are bf16; `keys` and `values` (kv_heads,
-    capacity, head_dim) are int8 in steps of `key_steps` (kv_heads, head_dim; fp32) and of `value_steps`."""
+    """See `Recaller.recall` and `recall.find`. `queries` (kv_heads, heads for each, head_dim), `centroids`,
+    `value_steps` (kv_heads, capacity) and the rest's are bf16; `keys` and `values` (kv_heads, capacity,
+    head_dim) are int8 in steps of `key_steps` (kv_heads, head_dim; fp32) and of `value_steps`, `means` in
+    those of `mean_steps` (kv_heads, clusters; fp32)."""
     heads, group, size = queries.shape
     clusters, room = centroids.shape[1], lying.shape[1]
+    most = max(clusters, looked)
     asked, scaled = np.empty((group, size), np.float32), np.empty((group, size), np.float32)
     middles = np.empty((clusters, size), np.float32)
-    worth, scores = np.empty(clusters, np.float32), np.empty(max(clusters, looked), np.float32)
-    attention, powers = np.empty(looked, np.float32), np.empty(max(clusters, looked), np.int32)
-    places, chosen = np.empty(looked, np.int64), np.empty(room, np.int64)
+    by_cluster, by_key = np.empty((group, clusters), np.float32), np.empty((group, looked), np.float32)
+    scores, powers = np.empty(most + clusters, np.float32), np.empty(most + clusters, np.int32)
+    worth, attention = np.empty(clusters, np.float32), np.empty(looked, np.float32)
+    places, of = np.empty(looked, np.int64), np.empty(looked, np.int64)
+    chosen, left = np.empty(room, np.int64), np.empty(looked - room, np.int64)
+    taken = np.empty(clusters, np.int64)
     ranks, bins = attention.view(np.uint32), np.empty(1 << _BIN_BITS, np.int32)
     brought = 0
     for head in range(heads):
@@ -130,15 +143,17 @@ def _recall(
                 total = np.float32(0)
                 for d in range(size):
                     total += asked[one, d] * middles[c, d]
-                scores[c] = total + logs[head, c] + length * spreads[head, c] * np.float32(SPREAD / 2)
+                by_cluster[one, c] = total + length * spreads[head, c] * np.float32(SPREAD / 2)
+                scores[c] = by_cluster[one, c] + logs[head, c]
             _add_shares(scores[:clusters], powers, worth)
         for c in range(clusters):
-            worth[c] = -worth[c] / counts[head, c]
+            worth[c] = -worth[c] / np.float32(max(sizes[head, c], 1))
         order[head] = np.argsort(worth)
         found = 0
         for c in order[head]:
-            for at in range(min(sizes[head, c], looked - found)):
-                places[found] = starts[head, c] + at
+            taken[c] = min(sizes[head, c], looked - found)
+            for at in range(taken[c]):
+                places[found], of[found] = starts[head, c] + at, c
                 found += 1
         attention[:] = 0
         for one in range(group):
@@ -147,20 +162,83 @@ def _recall(
                 total = np.float32(0)
                 for d in range(size):
                     total += scaled[one, d] * np.float32(keys[head, place, d])
-                scores[at] = total
+                by_key[one, at] = scores[at] = total
             _add_shares(scores[:looked], powers, attention)
         least = _least_of_best(ranks, room, bins)
-        filled = 0
+        filled = rest = 0
         for at in range(looked):
             if ranks[at] >> _APART > least:
                 chosen[filled] = places[at]
                 filled += 1
         for at in range(looked):
+            if ranks[at] >> _APART > least:
+                continue
             if filled < room and ranks[at] >> _APART == least:
                 chosen[filled] = places[at]
                 filled += 1
+            else:
+                left[rest] = at
+                rest += 1
         brought += _bring(head, chosen, lying[head], keys, key_steps, values, value_steps, resident)
+        if estimate:
+            for one in range(group):
+                into = (rest_scores[head, one], rest_values[head, one])
+                of_clusters = (by_cluster[one], sizes[head], taken, means[head], mean_steps[head])
+                _estimate(by_key[one], left, of, *of_clusters, scores, powers, worth, *into)
     return brought
+
+
+@_compiled
+def _estimate(
+    by_key: Array,
+    left: Array,
+    of: Array,
+    by_cluster: Array,
+    sizes: Array,
+    taken: Array,
+    means: Array,
+    mean_steps: Array,
+    scores: Array,
+    powers: Array,
+    weights: Array,
+    rest_score: Array,
+    rest_value: Array,
+) -> None:
+    """See `recall._rest`, for one head: what was not `taken` of a cluster, by the cluster's score, and what
+    is `left` of what was looked at, by its own; `of` says of which cluster each is. `scores`, `powers` and
+    `weights` are used up."""
+    clusters, size = means.shape
+    count = len(left)
+    for at in range(count):
+        scores[at] = by_key[left[at]]
+    for c in range(clusters):
+        more = sizes[c] - taken[c]
+        if more > 0:
+            scores[count] = by_cluster[c] + np.log(np.float32(more))
+            count += 1
+    most = _exps(scores[:count], powers)
+    weights[:] = 0
+    total = np.float32(0)
+    for at in range(count):
+        total += scores[at]
+    for at in range(len(left)):
+        weights[of[left[at]]] += scores[at]
+    at = len(left)
+    for c in range(clusters):
+        if sizes[c] > taken[c]:
+            weights[c] += scores[at]
+            at += 1
+    value, score = np.zeros(size, np.float32), np.empty(1, np.float32)
+    for c in range(clusters):
+        if weights[c] > 0:
+            weight = weights[c] * mean_steps[c] / total
+            for d in range(size):
+                value[d] += weight * np.float32(means[c, d])
+    score[0] = most + np.log(total)
+    rest_score[0] = _rounded(score.view(np.uint32)[0])
+    upper = value.view(np.uint32)
+    for d in range(size):
+        rest_value[d] = _rounded(upper[d])
 
 
 @_compiled
@@ -196,10 +274,23 @@ def _least_of_best(ranks: Array, room: int, bins: Array) -> Any:
 
 @_compiled
 def _add_shares(scores: Array, powers: Array, total: Array) -> None:
-    """Adds the softmax of `scores`, which are used up like as many of `powers`, to `total`.
+    """Adds the softmax of `scores`, which are used up like as many of `powers`, to `total`."""
+    _exps(scores, powers)
+    whole = np.float32(0)
+    for at in range(scores.size):
+        whole += scores[at]
+    share = np.float32(1) / whole
+    for at in range(scores.size):
+        total[at] += scores[at] * share
 
-    exp is written out, so that several are computed at once: 2 to the whole part of its exponent, by the bits
-    of an fp32, times a polynomial of the rest (to 4e-5, and what is wanted is an order)."""
+
+@_compiled
+def _exps(scores: Array, powers: Array) -> Any:
+    """exp of each of `scores` without the most of them, in place; returns that. As many of `powers` are used
+    up.
+
+    It is written out, so that several are computed at once: 2 to the whole part of its exponent, by the bits
+    of an fp32, times a polynomial of the rest (to 4e-5, and what is wanted is an order and a mean)."""
     as_float = powers.view(np.float32)
     most = scores[0]
     for at in range(scores.size):
@@ -212,13 +303,9 @@ def _add_shares(scores: Array, powers: Array, total: Array) -> None:
         near = np.float32(0.0096181) + x * np.float32(0.0013333)
         near = np.float32(0.2402265) + x * (np.float32(0.0555041) + x * near)
         scores[at] = np.float32(1) + x * (np.float32(0.6931472) + x * near)
-    whole = np.float32(0)
     for at in range(scores.size):
         scores[at] *= as_float[at]
-        whole += scores[at]
-    share = np.float32(1) / whole
-    for at in range(scores.size):
-        total[at] += scores[at] * share
+    return most
 
 
 @_compiled
@@ -252,7 +339,7 @@ def _bring(
             coming += 1
         place = chosen[coming]
         coming += 1
-        lying[slot] = first + place
+        lying[slot] = np.int32(first + place)
         upper_step[0] = np.uint32(value_steps[head, place]) << np.uint32(16)
         for d in range(size):
             wide[0, d] = np.float32(keys[head, place, d]) * key_steps[head, d]
@@ -276,4 +363,4 @@ def warm() -> None:
     keys = torch.ones(1, 4, 2, dtype=torch.bfloat16)
     archive.add(0, keys, keys, 2, 1)
     resident = torch.zeros(2, 1, 2, 2, dtype=torch.bfloat16)
-    Recaller(archive, resident).recall(keys[:, :1], 4, 2)
+    Recaller(archive, resident).recall(keys[:, :1], 4, 2, estimate=True)

@@ -1,8 +1,9 @@
 """A long sequence most of whose keys and values are archived, and recalled as steps need them.
 
 After ClusterKV (arXiv 2412.03213). The first tokens (sinks), the newest (a window) and what the last step
-recalled lie whole in one small tensor, which is all that attention reads; everything else is in the archive.
-What a step recalls and the step before had recalled too is not decompressed again. Some layers stay full.
+recalled lie whole in one small tensor, which is all that attention reads; everything else is in the archive,
+and counts as the clusters' mean values. What a step recalls and the step before had recalled too is not
+decompressed again. Some layers stay full.
 """
 
 import time
@@ -19,7 +20,7 @@ from inference.kv.archive import Archive
 from inference.kv.buffers import Buffer, in_blocks
 from inference.kv.cold import Cold
 from inference.kv.memory import zeros
-from inference.kv.recall import PIECE, best, candidates
+from inference.kv.recall import PIECE, Rest, find
 
 if TYPE_CHECKING:
     from inference.kv.recall_kernel import Recaller
@@ -41,8 +42,9 @@ class Recall:
     """How a sequence is recalled. Attention reads `budget` tokens of each head (the `sinks` first ones, the
     `keep` newest, and what is recalled) and up to `fresh` more that were written since. `ratio` tokens make a
     cluster (0: as the length asks). `sharpen` times the room, and at least `looked` tokens, are looked at by
-    key before it is filled; with 1 none are. `full_layers` are not archived. `exact`: archives keep what was
-    computed instead of int8. Raises ValueError for a budget that leaves no room."""
+    key before it is filled; with 1 none are. `estimate`: what is not recalled counts as the mean values of
+    its clusters, not as nothing. `full_layers` are not archived. `exact`: archives keep what was computed
+    instead of int8. Raises ValueError for a budget that leaves no room."""
 
     budget: int = 1024
     ratio: int = 0
@@ -54,6 +56,7 @@ class Recall:
     fresh: int = 32
     iterations: int = 20
     exact: bool = False
+    estimate: bool = True
 
     def __post_init__(self) -> None:
         if (
@@ -79,6 +82,10 @@ class Recall:
         if self.sharpen == 1:
             return min(tokens, room)
         return min(tokens, max(int(self.sharpen * room), self.looked))
+
+    def estimates(self, tokens: int, room: int) -> bool:
+        """Is there a rest of so many archived tokens that is to count?"""
+        return self.estimate and tokens > room
 
 
 RECENT = 512
@@ -110,7 +117,9 @@ class _Layer:
         self.room, self.sinks = room, sinks
         self.since = sinks
         self.staged: int | None = 0
-        self._lying: torch.Tensor | None = None  # (kv_heads, recalled): the row of what lies in each slot
+        self._lying: torch.Tensor | None = (
+            None  # (kv_heads, recalled), int32: the row of what lies in each slot
+        )
         self._compiled = _compiled(archive, resident)
 
     @property
@@ -121,7 +130,7 @@ class _Layer:
     def device_bytes(self) -> int:
         """What is read at each step, and what says where it is: clusters, and what lies in each slot."""
         slots = self.resident.shape[1] * min(self.archive.tokens, self.room)
-        return self.resident.nbytes + self.archive.index.nbytes + 8 * slots
+        return self.resident.nbytes + self.archive.index.nbytes + 4 * slots
 
     def slot(self, position: int) -> int:
         """Where in `resident` a token of the window lies."""
@@ -170,21 +179,24 @@ class _Layer:
 
     # -- recalling --
 
-    def recall(self, queries: torch.Tensor, how: Recall, figures: Figures) -> int:
-        """Brings what `queries` (kv_heads, heads for each, head_dim) ask for; how many tokens that are."""
+    def recall(self, queries: torch.Tensor, how: Recall, figures: Figures) -> tuple[int, Rest | None]:
+        """Brings what `queries` (kv_heads, heads for each, head_dim) ask for; how many tokens that are, and
+        what the others add."""
         archive = self.archive
         looked = how.looks_at(archive.tokens, self.room)
         count = min(looked, self.room)
+        estimate = how.estimates(archive.tokens, count)
         if self._compiled is not None:
-            brought = self._compiled.recall(queries, looked, count)
-            self._lying, figures.order = self._compiled.lying, self._compiled.order
+            brought = self._compiled.recall(queries, looked, count, estimate=estimate)
+            self._lying, figures.order, rest = self._compiled.lying, self._compiled.order, self._compiled.rest
         else:
-            places, figures.order = candidates(queries, archive.index, looked)
-            places = best(places, partial(archive.scores, queries), count)
-            brought = self._bring(archive.rows(places))
+            scores = partial(archive.scores, queries)
+            found = find(queries, archive.index, scores, looked, count, estimate=estimate)
+            figures.order, rest = found.order, found.rest
+            brought = self._bring(archive.rows(found.places))
         figures.recalled += len(archive.keys) * count
         figures.decompressed += brought
-        return count
+        return count, rest
 
     def lying(self) -> set[int]:
         return set() if self._lying is None else set(self._lying.view(-1).tolist())
@@ -195,18 +207,18 @@ class _Layer:
         heads, count = rows.shape
         lying = self._lying
         if lying is None or lying.shape != rows.shape:
-            self._lying = rows.clone()
+            self._lying = rows.int()
             self._fill(rows.view(-1), torch.arange(rows.numel()), count)
             return rows.numel()
         there, needed = torch.zeros(2, heads * self.archive.capacity, dtype=torch.bool)
-        there.index_fill_(0, lying.view(-1), True)
+        there.index_fill_(0, lying.view(-1).long(), True)
         needed.index_fill_(0, rows.view(-1), True)
         # As many come as go, for each head.
         coming = there.take(rows).logical_not_().view(-1).nonzero()[:, 0]
         if len(coming):
-            slots = needed.take(lying).logical_not_().view(-1).nonzero()[:, 0]
+            slots = needed.take(lying.long()).logical_not_().view(-1).nonzero()[:, 0]
             new = rows.view(-1).index_select(0, coming)
-            lying.view(-1).index_copy_(0, slots, new)
+            lying.view(-1).index_copy_(0, slots, new.int())
             self._fill(new, slots, count)
         return len(coming)
 
@@ -283,9 +295,9 @@ class Recallable:
     @property
     def temporary_bytes(self) -> int:
         """The most that choosing and decompressing takes for a moment, in one layer: of all tokens that are
-        looked at place, row and score, and of twice the room of them the key as it is kept; of the whole
-        archive which ones are there and which are needed; of `room` tokens at a time keys and values as kept
-        and as they come back."""
+        looked at place, row, cluster and score, and of twice the room of them the key as it is kept; of the
+        whole archive which ones are there and which are needed; of `room` tokens at a time keys and values as
+        kept and as they come back."""
         some = next((one for one in self._layers if one is not None), None)
         if some is None:
             return 0
@@ -294,7 +306,7 @@ class Recallable:
         kept = item if self.how.exact else 1
         looked = self.how.looks_at(some.archive.tokens, some.room)
         keys = min(looked, PIECE * some.room) * size * kept
-        looking = heads * (looked * (2 * 8 + 3 * 4) + keys + 2 * some.archive.capacity)
+        looking = heads * (looked * (3 * 8 + 4 * 4) + keys + 2 * some.archive.capacity)
         taking = some.room * size * (2 * kept + 3 * item)
         return max(looking, taking)
 
@@ -413,9 +425,15 @@ class Recallable:
         assert one is not None
         slot = one.slot(place)
         one.resident[:, :, slot] = fresh[0]
-        filled = one.recall(asked, self.how, self.figures)
+        filled, rest = one.recall(asked, self.how, self.figures)
         self._seconds += time.perf_counter() - began
         keys, values = one.resident
         scores = torch.bmm(asked, keys.transpose(1, 2))
         scores[..., filled : one.room] = scores[..., slot + 1 :] = float("-inf")  # where nothing lies
-        torch.bmm(torch.softmax(scores, dim=-1), values, out=seen.view(asked.shape))
+        out = seen.view(asked.shape)
+        if rest is None:
+            torch.bmm(torch.softmax(scores, dim=-1), values, out=out)
+            return
+        shares = torch.softmax(torch.cat((scores, rest.scores), -1), dim=-1)
+        torch.bmm(shares[..., :-1], values, out=out)
+        out.addcmul_(shares[..., -1:], rest.values)

@@ -1,12 +1,14 @@
 """The compiled way of recalling does what torch's does."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.kv.archive import Archive
-from inference.kv.recall import candidates, worth
+from inference.kv.recall import Rest, candidates, find, worth
 from inference.kv.recall_kernel import Recaller
 from inference.kv.recallable import Figures, Recall, _Layer
 
@@ -78,6 +80,61 @@ def attention(archive: Archive, head: int, queries: torch.Tensor, places: list[i
     return torch.softmax(queries.float() @ keys.t(), dim=-1)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    tokens=st.integers(20, 400),
+    room=st.integers(1, 60),
+    more=st.floats(1, 3),
+    group=st.integers(1, 4),
+    seed=st.integers(0, 1000),
+)
+def test_the_rest_counts_as_its_clusters_do(
+    tokens: int, room: int, more: float, group: int, seed: int
+) -> None:
+    archive = archive_of(tokens, seed=seed)
+    room = min(room, tokens - 1)
+    looked = min(tokens, int(room * more))
+    queries = random(seed + 2, 2, group, SIZE) / 4
+    recaller = Recaller(archive, resident_for(archive, room))
+    recaller.recall(queries, looked, room, estimate=True)
+    assert recaller.rest is not None
+    mine = recaller.lying - torch.arange(2)[:, None] * archive.capacity
+    assert_is_rest(recaller.rest, archive, queries, recaller.order, looked, mine)
+    found = find(queries, archive.index, partial(archive.scores, queries), looked, room, estimate=True)
+    assert found.rest is not None
+    assert_is_rest(found.rest, archive, queries, found.order, looked, found.places)
+
+
+def assert_is_rest(
+    rest: Rest,
+    archive: Archive,
+    queries: torch.Tensor,
+    order: torch.Tensor,
+    looked: int,
+    recalled: torch.Tensor,
+) -> None:
+    """Token by token: one that was looked at gets what its key does, another what its cluster says."""
+    index = archive.index
+    assert archive.key_steps is not None
+    for head in range(2):
+        keys = archive.keys[head].float() * archive.key_steps[head].float()
+        asked = queries[head].float()
+        scores, values, seen = [], [], 0
+        for cluster in order[head].tolist():
+            likely = asked @ index.centroids[head, cluster].float()
+            likely += asked.square().sum(-1) * index.spreads[head, 0, cluster] / 2
+            mean = index.means[head, cluster] * index.steps[head, cluster]
+            for place in places_of(archive, head, cluster):
+                if place not in recalled[head].tolist():
+                    scores.append(asked @ keys[place] if seen < looked else likely)
+                    values.append(mean)
+                seen += 1
+        told = torch.stack(scores, -1)
+        right = torch.softmax(told, -1) @ torch.stack(values)
+        torch.testing.assert_close(rest.scores[head, :, 0].float(), told.logsumexp(-1), rtol=0.01, atol=0.03)
+        torch.testing.assert_close(rest.values[head].float(), right, rtol=0.02, atol=0.02)
+
+
 def test_what_was_there_is_not_brought_again() -> None:
     archive = archive_of(300)
     resident = resident_for(archive, 40)
@@ -134,7 +191,8 @@ def test_only_int8_of_bf16_is_recalled_so(dtype: torch.dtype, exact: bool, fits:
     layer = _Layer(archive, torch.zeros(2, 2, 52, SIZE, dtype=dtype), how.room, how.sinks)
     figures = Figures()
     queries = random(2, 2, 3, SIZE).to(dtype)
-    assert layer.recall(queries, how, figures) == 40
+    count, rest = layer.recall(queries, how, figures)
+    assert count == 40 and rest is not None and rest.values.dtype == dtype
     assert (figures.recalled, figures.decompressed, len(layer.lying())) == (80, 80, 80)
     layer.recall(queries, how, figures)
     assert (figures.recalled, figures.decompressed) == (160, 80)

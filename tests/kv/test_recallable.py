@@ -1,6 +1,7 @@
 """Sequences that are archived and recalled: nothing lost, nothing twice, every byte in the books."""
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from inference.kv.clustering import clusters_of
 from inference.kv.comparison import Method, Quest, Recalled, Snap, Window
 from inference.kv.ledger import Ledger
 from inference.kv.quantize import rounded, turning_steps
-from inference.kv.recall import Index, best, candidates, worth
+from inference.kv.recall import Index, candidates, find, worth
 from inference.kv.recall_policy import RecallPolicy
 from inference.kv.recallable import LAYERS_AT_ONCE, Recall, Recallable, ratio_for
 from inference.kv.recalls import Recalls
@@ -116,9 +117,9 @@ def test_the_ratio_goes_with_the_length() -> None:
 
 def index_of(sizes: list[list[int]], centroids: torch.Tensor) -> Index:
     held = torch.tensor(sizes)
-    return Index(
-        centroids, torch.zeros(len(held), 1, held.shape[1]), (held.cumsum(1) - held).int(), held.int()
-    )
+    spreads, starts = torch.zeros(len(held), 1, held.shape[1]), (held.cumsum(1) - held).int()
+    steps = torch.ones(*held.shape, 1)
+    return Index(centroids, spreads, starts, held.int(), torch.zeros_like(centroids).to(torch.int8), steps)
 
 
 @settings(max_examples=15, deadline=None)
@@ -156,6 +157,8 @@ def test_a_loose_cluster_is_worth_more_than_a_tight_one() -> None:
         (halves - halves.mean(2, keepdim=True)).square().mean((2, 3))[:, None],
         torch.tensor([[0, 4000]]),
         torch.tensor([[4000, 4000]]),
+        torch.zeros(1, 2, 16, dtype=torch.int8),
+        torch.ones(1, 2, 1),
     )
     found = worth(query, index)[0]
     right = (halves @ query[0, 0]).exp().mean(-1)[0]
@@ -171,9 +174,32 @@ def test_with_one_head_clusters_come_by_their_centroids_score() -> None:
 def test_the_room_is_filled_with_the_keys_that_score_best() -> None:
     keys, query = keys_of(50, 1), keys_of(1, 1, seed=3)
     scores = query @ keys.transpose(1, 2)
-    places = torch.arange(50)[None]
-    kept = best(places, lambda some: scores[..., some[0]][None, 0], 10)
-    assert set(kept[0].tolist()) == set(scores[0, 0].topk(10).indices.tolist())
+    index = index_of([[20, 30]], keys_of(2, 1))
+    found = find(query, index, lambda some: scores[..., some[0]], 50, 10, estimate=False)
+    assert set(found.places[0].tolist()) == set(scores[0, 0].topk(10).indices.tolist())
+    assert found.rest is None
+
+
+def test_what_is_not_recalled_counts_as_its_clusters_mean() -> None:
+    """Attention over a few recalled tokens and the rest is nearer to attention over all than without it."""
+    archive = Archive(1, 16, 600, torch.float32)
+    keys = 0.5 * keys_of(600, 1)
+    values = keys @ keys_of(16, 1, seed=1)  # keys that are alike stand for things that are
+    archive.add(0, keys, values, 10, 20)
+    off = {True: 0.0, False: 0.0}
+    for number in range(20):
+        query = keys_of(1, 1, seed=2 + number)
+        right = torch.softmax(query @ keys.transpose(1, 2), -1) @ values
+        for estimate in (True, False):
+            scores = partial(archive.scores, query)
+            found = find(query, archive.index, scores, 120, 60, estimate=estimate)
+            at = archive.positions.gather(1, found.places).long()[0]
+            told, known = query @ keys[:, at].transpose(1, 2), values[:, at]
+            if found.rest is not None:
+                told = torch.cat((told, found.rest.scores), -1)
+                known = torch.cat((known, found.rest.values), 1)
+            off[estimate] += float((torch.softmax(told, -1) @ known - right).norm())
+    assert off[True] < 0.75 * off[False]
 
 
 # -- archives --
@@ -278,7 +304,7 @@ def test_with_room_for_all_it_sees_what_full_attention_sees(prompt: int) -> None
 
 def test_what_it_sees_is_sinks_window_and_what_was_recalled() -> None:
     buffer = filled(300)
-    plug = recallable(buffer, Recall(64, 8, 2, 0, (0,), 4, 8, exact=True))
+    plug = recallable(buffer, Recall(64, 8, 2, 0, (0,), 4, 8, exact=True, estimate=False))
     plug.settle()
     kv, rows = whole(buffer), rows_of(1, 3)
     step(buffer, rows)
@@ -354,7 +380,7 @@ def test_bytes_told_are_those_of_its_tensors() -> None:
 def test_positions_come_back_wherever_they_lie() -> None:
     buffer = filled(300)
     before = whole(buffer)
-    plug = recallable(buffer, Recall(64, 8, 2, 0, (0,), 4, 8, exact=True))
+    plug = recallable(buffer, Recall(64, 8, 2, 0, (0,), 4, 8, exact=True, estimate=False))
     plug.settle()
     rows = rows_of(9, 4)
     step(buffer, rows)  # staged
@@ -481,7 +507,7 @@ def test_scopes_have_their_own() -> None:
 def test_every_method_sees_its_budget(method: Method) -> None:
     keys, queries = keys_of(300), keys_of(EACH * 40, seed=2).view(2, EACH, 40, 16)
     method.begin(keys, keys, queries[:, :, :16])
-    mask = method.seen(queries[:, :, 16:], 64)
+    mask = method.seen(queries[:, :, 16:], 64).mask
     assert mask.shape == (2, 24, 300) and (mask.sum(-1) == 64).all()
 
 
@@ -495,7 +521,7 @@ def test_what_is_measured_is_what_serves() -> None:
     step(buffer, rows)
     method = Recalled(plug.how)
     method.begin(kv[3, 0], kv[3, 1], asked[:, :, None])
-    mask = method.seen(asked[:, :, None], 64)[:, 0]
+    mask = method.seen(asked[:, :, None], 64).mask[:, 0]
     layer = plug._layers[3]
     for head in range(2):
         lying = lying_in(layer)[head] - head * layer.archive.capacity
