@@ -45,8 +45,19 @@ def reworded(at: int) -> str:
     return _asked(at)[1]
 
 
+def group(at: int) -> tuple[int, str, str]:
+    """What it has in common with those that differ in place and number only."""
+    form, words = _picked(at)
+    return form, words["deed"], words["topic"]
+
+
 def _asked(at: int) -> tuple[str, str]:
+    form, words = _picked(at)
+    asked, other = _FORMS[form]
+    return asked.format(at=at, **words), other.format(at=at, **words)
+
+
+def _picked(at: int) -> tuple[int, dict[str, str]]:
     pick = random.Random(at)
-    forms = pick.choice(_FORMS)
-    words = {"deed": pick.choice(_DEEDS), "topic": pick.choice(_TOPICS), "place": pick.choice(_PLACES)}
-    return forms[0].format(at=at, **words), forms[1].format(at=at, **words)
+    form = pick.randrange(len(_FORMS))
+    return form, {"deed": pick.choice(_DEEDS), "topic": pick.choice(_TOPICS), "place": pick.choice(_PLACES)}

@@ -1,8 +1,9 @@
 """The rows that `benchmarks.lookup` asks, written in bulk.
 
 What is asked for is read and embedded as the product does it. All other rows of its scope are read, and have
-a vector that is the mean of their words', scattered a little, so that it lies about where the model would put
-it; rows of other scopes are those again with ids, keys and vectors of their own.
+the model's vector of a question that differs in place and number only, as far from it as such questions are
+from each other; so they lie among those that are asked for. Rows of other scopes are those again with ids,
+keys and vectors of their own.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from psycopg.types.json import Jsonb
 
-from benchmarks.lookup_questions import question
+from benchmarks.lookup_questions import group, question
 from inference import embedding, scopes
 from inference.cache import decision, lifecycle, lookup, probe
 from inference.embedding import Vector
@@ -29,6 +30,8 @@ from inference.models import Entry, Scope, Session, State, Visibility, Wording
 APP = "benchmark-lookup"
 _OTHERS = 10
 _BATCH = 2_000
+# So many pairs tell how far questions of one group are from each other.
+_PAIRS = 200
 # How many read rows the rows of other scopes are made of.
 _PATTERNS = 4_000
 # Large indexes are built after loading; the others while it goes on.
@@ -170,7 +173,8 @@ class _Rows:
 
     def __init__(self, session: Session, asked: set[int]) -> None:
         self._session, self._asked = session, asked
-        self._words: dict[str, Vector] = {}
+        self._bases: dict[tuple[int, str, str], Vector] = {}
+        self._scatter: float | None = None
         self._patterns: list[dict[str, Any]] = []
         self._random = np.random.default_rng(3)
 
@@ -208,7 +212,7 @@ class _Rows:
         text = question(at)
         read = probe.read(scope, self._session.pk, [{"role": "user", "content": text}])
         if at not in self._asked:
-            read.__dict__["_vectors"] = (self._scattered(text), None)
+            read.__dict__["_vectors"] = (self._scattered(at), None)
         columns = lifecycle.columns_of(read)
         if len(self._patterns) < _PATTERNS:
             self._patterns.append(columns)
@@ -221,7 +225,7 @@ class _Rows:
         own = {
             "scope": scope,
             "question": text,
-            "question_vector": self._scattered(text),
+            "question_vector": self._scattered(at),
             "typo_bands": [
                 int(band) for band in self._random.integers(-(2**31), 2**31 - 1, len(pattern["typo_bands"]))
             ],
@@ -229,15 +233,35 @@ class _Rows:
         keys = {name: _digest(name, at) for name in ("exact_key", "keyword_key", "template_key")}
         return pattern | own | keys
 
-    def _scattered(self, text: str) -> Vector:
-        words = [word for word in text.split() if not word[0].isdigit()]
-        new = [word for word in words if word not in self._words]
-        if new:
-            found = embedding.embed(new)
-            assert found is not None
-            self._words |= dict(zip(new, found, strict=True))
-        mean = np.mean([self._words[word] for word in words], axis=0)
-        return embedding.unit(mean + self._random.normal(0, 0.01, mean.shape))
+    def _scattered(self, at: int) -> Vector:
+        base = self._base(at)
+        if self._scatter is None:
+            self._scatter = self._measured_scatter()
+        return embedding.unit(base + self._random.normal(0, self._scatter, base.shape))
+
+    def _base(self, at: int) -> Vector:
+        key = group(at)
+        if key not in self._bases:
+            self._bases[key] = _embedded(question(at))
+        return self._bases[key]
+
+    def _measured_scatter(self) -> float:
+        """Of each channel, so that two rows of a group are as alike as two of its questions are."""
+        likeness: list[float] = []
+        at = 0
+        while len(likeness) < _PAIRS:
+            seen = group(at) in self._bases
+            base = self._base(at)
+            if seen:
+                likeness.append(float(base @ _embedded(question(at))))
+            at += 1
+        return float(np.sqrt((1 / np.mean(likeness) - 1) / len(base)))
+
+
+def _embedded(text: str) -> Vector:
+    found = embedding.embed([text])
+    assert found is not None
+    return found[0]
 
 
 def _digest(name: str, at: int) -> str:
