@@ -122,19 +122,19 @@ def needles(seed: int, paragraphs: int) -> tuple[str, list[Question]]:
     return "\n\n".join(written), asked
 
 
-# Told in the second turn of a chat, asked in the fortieth: question, how the answer begins, the answer.
-TOLD = (
-    "Before we go on, a few things about me: my boat is called Seagull, my dog is called Biscuit, my sister "
-    "is called Henrietta, I was born in Lisbon, I work as a plumber, and my favourite colour is orange."
-)
+# Told in the second turn of a chat, asked in the fortieth: question, how the answer begins, the answer. It
+# begins as it was told: a model of this size finds words by those before them, and not by what they mean.
 ASKED = (
-    ("What is my boat called?", "Your boat is called", " Seagull"),
-    ("What is my dog called?", "Your dog is called", " Biscuit"),
-    ("What is my sister called?", "Your sister is called", " Henrietta"),
-    ("Where was I born?", "You were born in", " Lisbon"),
-    ("What is my work?", "You work as a", " plumber"),
-    ("What is my favourite colour?", "Your favourite colour is", " orange"),
+    ("What is the boat of my grandfather called?", "The boat of my grandfather is called", " Seagull"),
+    ("Where did my sister Henrietta study?", "My sister Henrietta studied in", " Lisbon"),
+    ("What does our dog eat for breakfast?", "For breakfast our dog only eats", " pumpkin"),
+    ("What is hidden under the stairs?", "Under the stairs of our house we hid a", " trumpet"),
+    ("Which colour did we paint the garage?", "Last summer we painted the garage", " purple"),
+    ("What happened to my uncle Leopold's ear?", "My uncle Leopold lost his left ear to a", " turtle"),
 )
+FACTS_TOLD = "\n".join(f"{begun}{answer}." for _, begun, answer in ASKED)
+TOLD = f"Before we go on, a few things to keep in mind:\n{FACTS_TOLD}"
+HEARD = f"I will keep in mind:\n{FACTS_TOLD}"
 TURNS = 40
 
 
@@ -152,6 +152,6 @@ def chat(seed: int, words: int) -> list[Turn]:
             count += len(said[-1].split())
             at += 1
         question = TOLD if number == 2 else f"Tell me something about day {at} in the valley."
-        answer = "Thank you, I will keep it in mind." if number == 2 else ". ".join(said) + "."
+        answer = HEARD if number == 2 else ". ".join(said) + "."
         turns += [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
     return turns
