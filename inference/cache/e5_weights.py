@@ -7,6 +7,7 @@ an fp16 scale and 16 bytes of nibbles, the low ones first.
 
 import struct
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from itertools import pairwise
@@ -54,6 +55,7 @@ class Pieces:
     replaced: dict[int, str]
 
 
+@cache
 def path() -> Path:
     """Where the installed package keeps the file. Raises WeightsUnreadable. Does not import the package."""
     try:

