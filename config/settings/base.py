@@ -102,8 +102,8 @@ DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Prepared statements: planning took Postgres 1.4 of the 3.6 ms that one question cost it.
 DATABASES["default"]["OPTIONS"] |= {"server_side_binding": True, "prepare_threshold": 3}
 # A search by vector goes on until it has found enough that may be served; without this it stops at what the
-# index brings first, and a small scope in a large table finds nothing. With ef_search at 64 a fifth of the
-# searches among 100,000 wordings ended in the wrong corner, with 200 none of 100 (benchmarks.lookup).
+# index brings first, and a small scope in a large table finds nothing. In a scope of 100,000 among 1,000,000
+# wordings .979 of the nearest are found with ef_search at 40, .993 with 200, 2 ms later (benchmarks.lookup).
 DATABASES["default"]["OPTIONS"]["options"] = " ".join(
     [
         DATABASES["default"]["OPTIONS"].get("options", ""),
