@@ -117,9 +117,8 @@ class _Layer:
         self.room, self.sinks = room, sinks
         self.since = sinks
         self.staged: int | None = 0
-        self._lying: torch.Tensor | None = (
-            None  # (kv_heads, recalled), int32: the row of what lies in each slot
-        )
+        # (kv_heads, recalled), int32: the row of what lies in each slot.
+        self._lying: torch.Tensor | None = None
         self._compiled = _compiled(archive, resident)
 
     @property
