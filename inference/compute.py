@@ -61,7 +61,7 @@ def run_engine(generation: Generation) -> Run:
         turns=prompt.turns,
         sampling=sampling(generation.scope),
         cancelled=pulse.beat,
-        cache_salt=generation.scope.hash if generation.scope else "",
+        cache_salt=generation.cache_salt,
         session=str(generation.session_id or ""),
     )
     with trail.stage("engine", generation.pk):

@@ -191,3 +191,8 @@ class Generation(models.Model):
     @property
     def is_open(self) -> bool:
         return self.status in OPEN
+
+    @property
+    def cache_salt(self) -> str:
+        """Keeps what an engine computes for this apart from what it computes for other scopes."""
+        return self.scope.hash if self.scope else ""

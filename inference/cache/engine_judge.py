@@ -56,14 +56,15 @@ def settle(
     found: Agreement,
     turns: Sequence[Turn],
     answers: tuple[str, str],
+    salt: str,
     cancelled: Cancelled = workers.leaving.is_set,
 ) -> Agreement:
     """The same, or what the engine says where that is unclear: of a stored and a fresh answer to the last of
-    `turns`."""
+    `turns`. What it computes is kept under the `salt` of their scope."""
     if found.verdict != Verdict.UNCLEAR or not agreement.comparable(*answers):
         return found
     parts = (*_asked(turns), ("first answer", answers[0]), ("second answer", answers[1]))
-    chance = _yes("same", _SAME, parts, cancelled)
+    chance = _yes("same", _SAME, parts, salt, cancelled)
     if chance is None:
         return found
     verdict = {True: Verdict.AGREE, False: Verdict.DISAGREE, None: Verdict.UNCLEAR}[_sure(chance)]
@@ -87,7 +88,8 @@ def fitting(generation: Generation, near: Sequence[UUID], cancelled: Cancelled) 
         return None
     stored = ("stored question", pairing.resolved or pairing.question)
     answer = ("stored answer", pairing.entry.answer)
-    chance = _yes("fits", _FITS, (*_asked(generation.question["turns"]), stored, answer), cancelled)
+    parts = (*_asked(generation.question["turns"]), stored, answer)
+    chance = _yes("fits", _FITS, parts, generation.cache_salt, cancelled)
     if chance is None or not _sure(chance):
         return None
     still = _servable(generation, near)  # asking took a while
@@ -114,7 +116,9 @@ def _asked(turns: Sequence[Turn]) -> tuple[tuple[str, str], ...]:
     return (("conversation", before), question) if before else (question,)
 
 
-def _yes(use: str, task: str, parts: Sequence[tuple[str, str]], cancelled: Cancelled) -> float | None:
+def _yes(
+    use: str, task: str, parts: Sequence[tuple[str, str]], salt: str, cancelled: Cancelled
+) -> float | None:
     """How likely yes is against no, from 0 to 1; None where the engine is not to be asked or can't tell."""
     try:
         if not is_asked():
@@ -129,6 +133,7 @@ def _yes(use: str, task: str, parts: Sequence[tuple[str, str]], cancelled: Cance
             turns=turns,
             sampling=Sampling(max_tokens=1),
             cancelled=cancelled,
+            cache_salt=salt,
             choices=_YES + _NO,
         )
         finished = [event for event in engine().stream(request) if isinstance(event, Finished)][-1]

@@ -185,7 +185,7 @@ def _ask(check: Check) -> _Fresh | None:
         turns=prompt.turns,
         sampling=compute.sampling(generation.scope),
         cancelled=_Interruption(),
-        cache_salt=generation.scope.hash if generation.scope else "",
+        cache_salt=generation.cache_salt,
     )
     text, finished = "", None
     for event in engine().stream(request):
@@ -246,8 +246,9 @@ def _conclude(check: Check, fresh: _Fresh) -> Agreement | None:
 
 def _judge(check: Check, pairing: Wording, fresh: str) -> Agreement:
     compared = compare(pairing, answer_of(fresh))
-    turns, answers = check.generation.question["turns"], (pairing.entry.answer, fresh)
-    return engine_judge.settle(compared, turns, answers, _Interruption())
+    generation, answers = check.generation, (pairing.entry.answer, fresh)
+    turns, salt = generation.question["turns"], generation.cache_salt
+    return engine_judge.settle(compared, turns, answers, salt, _Interruption())
 
 
 def compare(pairing: Wording, fresh: Answer) -> Agreement:

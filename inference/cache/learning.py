@@ -61,7 +61,8 @@ def word_of_engine(probe: Probe, generation: Generation) -> Word | None:
         return None
     likest = compared[agreement.likest(agreements)]
     stored = likest.wording.entry.answer
-    settled = engine_judge.settle(likest.agreement, probe.turns, (stored, generation.text))
+    answers = (stored, generation.text)
+    settled = engine_judge.settle(likest.agreement, probe.turns, answers, generation.cache_salt)
     return Word(likest.wording.pk, stored, settled)
 
 

@@ -13,6 +13,7 @@ from django.db import connection
 from inference import engine, metrics
 from inference.cache import engine_judge, gray, learning
 from inference.cache.agreement import Agreement
+from inference.engines.base import Request
 from inference.models import (
     Check,
     Decision,
@@ -36,6 +37,9 @@ FIRST = "How do I renew a library card in Turin?"
 # Near to it, and too far to be served: the cache can't tell whether they ask the same.
 OTHERWISE = "Turin library: what does somebody do whose membership runs out?"
 ANSWER = "Bring the old card and an identity document to the desk; it takes five minutes."
+
+
+SALT = "scope-of-the-test"
 
 
 class Model:
@@ -190,7 +194,7 @@ class TestTwoAnswers:
     def test_are_what_the_engine_says(self, model: Model, yes: float | None, verdict: Verdict) -> None:
         model.yes = yes
         found = Agreement(Verdict.UNCLEAR, ("alike to 0.9, worded apart",), 0.9)
-        settled = engine_judge.settle(found, turns(FIRST), (ANSWER, self.FRESH))
+        settled = engine_judge.settle(found, turns(FIRST), (ANSWER, self.FRESH), SALT)
         assert settled.verdict == verdict and settled.likeness == 0.9
         assert settled.reasons[0] == found.reasons[0]
         assert (len(settled.reasons) == 2) == (yes is not None)
@@ -198,13 +202,13 @@ class TestTwoAnswers:
     @pytest.mark.parametrize("verdict", [Verdict.AGREE, Verdict.DISAGREE])
     def test_what_is_decided_stays_so(self, model: Model, verdict: Verdict) -> None:
         found = Agreement(verdict, ("decided",), 0.9)
-        assert engine_judge.settle(found, turns(FIRST), (ANSWER, self.FRESH)) is found
+        assert engine_judge.settle(found, turns(FIRST), (ANSWER, self.FRESH), SALT) is found
         assert not model.judged
 
     @pytest.mark.parametrize("fresh", ["", "I'm sorry, I can't help with that."])
     def test_nothing_is_asked_about_no_answer(self, model: Model, fresh: str) -> None:
         found = Agreement(Verdict.UNCLEAR, ("one of them is empty",))
-        assert engine_judge.settle(found, turns(FIRST), (ANSWER, fresh)) is found
+        assert engine_judge.settle(found, turns(FIRST), (ANSWER, fresh), SALT) is found
         assert not model.judged
 
     def test_a_fresh_answer_proves_what_was_near(self, model: Model, ask: Ask, settings: Any) -> None:
@@ -246,5 +250,20 @@ def test_the_bundled_model_is_not_strong_and_so_not_asked(settings: Any) -> None
 def test_of_a_long_conversation_the_end_is_shown(model: Model) -> None:
     found = Agreement(Verdict.UNCLEAR, ("open",), 0.9)
     said = [f"Turn {uuid.uuid4().hex} {at}." for at in range(31)]
-    engine_judge.settle(found, turns(*said), (ANSWER, "Another one."))
+    engine_judge.settle(found, turns(*said), (ANSWER, "Another one."), SALT)
     assert said[-2] in model.judged[0] and said[0] not in model.judged[0]
+
+
+def test_what_it_computes_is_kept_apart_by_scope(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.JUDGE = "on"
+    real, asked = engine.engine(), []
+    stream = real.stream
+
+    def told(request: Request) -> Any:
+        asked.append(request.cache_salt)
+        return stream(request)
+
+    monkeypatch.setattr(real, "stream", told)
+    found = Agreement(Verdict.UNCLEAR, ("open",), 0.9)
+    engine_judge.settle(found, turns(FIRST), (ANSWER, "Another one."), SALT)
+    assert asked == [SALT]

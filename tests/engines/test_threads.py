@@ -10,7 +10,7 @@ import torch
 
 from inference.engines import threads
 from inference.engines.forward import Model
-from inference.engines.threads import FEW_ROWS, Threads, candidates, fewest, measured
+from inference.engines.threads import FAR, FEW_ROWS, Threads, candidates, fewest, measured
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,8 @@ def test_the_fewest_that_are_about_as_fast(seconds: dict[int, float], best: int)
 
 
 def test_each_kind_of_pass_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that takes longer on more threads, and a prompt that takes less. Measured once."""
+    """A step that takes longer on more threads, a prompt that takes less, a chunk far into one that takes as
+    long. Measured once."""
     monkeypatch.setattr(threads, "_known", {})
     torch.set_num_threads(2)
     goes: list[int] = []
@@ -50,24 +51,34 @@ def test_each_kind_of_pass_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         goes.append(torch.get_num_threads())
         time.sleep(0.004 * torch.get_num_threads())
 
-    found = measured("a model", few, lambda: time.sleep(0.02 / torch.get_num_threads()))
-    assert found == Threads(few=1, many=2)
+    found = measured(
+        "a model", few, lambda: time.sleep(0.02 / torch.get_num_threads()), lambda: time.sleep(0.02)
+    )
+    assert found == Threads(few=1, many=2, far=1)
     assert set(goes) == {1, 2} and torch.get_num_threads() == 2
     goes.clear()
-    assert measured("a model", few, few) == found and not goes
-    measured("another", few, few)
+    assert measured("a model", few, few, few) == found and not goes
+    measured("another", few, few, few)
     assert goes
 
 
 def test_a_pass_uses_what_its_rows_ask_for() -> None:
-    chosen = Threads(few=1, many=2)
-    for rows, wanted in ((1, 1), (FEW_ROWS, 1), (FEW_ROWS + 1, 2), (256, 2), (8, 1)):
-        chosen.use(rows)
+    chosen = Threads(few=1, many=2, far=1)
+    passes = (
+        (1, 0, 1),
+        (FEW_ROWS, FAR, 1),
+        (FEW_ROWS + 1, 0, 2),
+        (256, FAR - 1, 2),
+        (256, FAR, 1),
+        (8, 0, 1),
+    )
+    for rows, pairs, wanted in passes:
+        chosen.use(rows, pairs)
         assert torch.get_num_threads() == wanted
     seen: list[int] = []
 
     def elsewhere() -> None:
-        chosen.use(256)
+        chosen.use(256, 0)
         seen.append(torch.get_num_threads())
 
     other = threading.Thread(target=elsewhere)
@@ -85,7 +96,7 @@ def test_threads_to_come_have_what_they_had() -> None:
         return found[0]
 
     before = of_a_new_one()
-    Threads(few=before + 1, many=1).use(1)
+    Threads(few=before + 1, many=1, far=1).use(1, 0)
     assert torch.get_num_threads() == before + 1
     assert of_a_new_one() == before
 
@@ -95,7 +106,7 @@ def test_what_comes_out_is_the_same_in_every_bit(model_dir: Path) -> None:
     ids = [5 + at * 37 % 9000 for at in range(340)]
 
     def computed(reading: int, writing: int) -> tuple[torch.Tensor, torch.Tensor]:
-        model._threads = Threads(few=writing, many=reading)
+        model._threads = Threads(few=writing, many=reading, far=reading)
         alone = model.new_buffer(512)
         model.step([(alone, ids[:256])])
         model.step([(alone, ids[256:300])])
@@ -112,4 +123,4 @@ def test_what_comes_out_is_the_same_in_every_bit(model_dir: Path) -> None:
 
 
 def test_a_setting_is_what_it_says(model_dir: Path) -> None:
-    assert Model(model_dir, "bfloat16", 2)._threads == Threads(2, 2)
+    assert Model(model_dir, "bfloat16", 2)._threads == Threads(2, 2, 2)
