@@ -2,8 +2,8 @@
 
 Threads that share a pass wait for each other some 200 times in it, asleep. Where two processors are halves of
 one core that costs more than the second one brings: on two such, 36 tokens a second were written on two
-threads and 57 on one, for eight answers at once 158 and 260. What they wait is about as long in every pass, so
-the longer ones gain all the same: 256 tokens behind 4,000 took 566 ms on one and 401 on two. On others reading
+threads and 57 on one, for eight answers at once 158 and 260. What they wait is about as long in every pass,
+so longer ones gain all the same: 256 tokens behind 4,000 took 566 ms on one and 401 on two. On others reading
 any prompt takes half as long on twice as many. So it is measured, once in a process for each kind of model,
 and for each of three kinds of passes. What comes out is the same in every bit.
 """
