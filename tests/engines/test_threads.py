@@ -41,8 +41,8 @@ def test_the_fewest_that_are_about_as_fast(seconds: dict[int, float], best: int)
 
 
 def test_each_kind_of_pass_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that takes longer on more threads, a prompt that takes less, a chunk far into one that takes as
-    long. Measured once."""
+    """A step that takes longer on more threads, a prompt that takes less, a chunk far into one that takes
+    longer. Measured once."""
     monkeypatch.setattr(threads, "_known", {})
     torch.set_num_threads(2)
     goes: list[int] = []
@@ -51,9 +51,10 @@ def test_each_kind_of_pass_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         goes.append(torch.get_num_threads())
         time.sleep(0.004 * torch.get_num_threads())
 
-    found = measured(
-        "a model", few, lambda: time.sleep(0.02 / torch.get_num_threads()), lambda: time.sleep(0.02)
-    )
+    def many() -> None:
+        time.sleep(0.02 / torch.get_num_threads())
+
+    found = measured("a model", few, many, few)
     assert found == Threads(few=1, many=2, far=1)
     assert set(goes) == {1, 2} and torch.get_num_threads() == 2
     goes.clear()
