@@ -52,9 +52,12 @@ def test_each_kind_of_pass_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.004 * torch.get_num_threads())
 
     def many() -> None:
-        time.sleep(0.02 / torch.get_num_threads())
+        time.sleep(0.04 / torch.get_num_threads())
 
-    found = measured("a model", few, many, few)
+    def far() -> None:
+        time.sleep(0.04 * torch.get_num_threads())
+
+    found = measured("a model", few, many, far)
     assert found == Threads(few=1, many=2, far=1)
     assert set(goes) == {1, 2} and torch.get_num_threads() == 2
     goes.clear()
