@@ -36,14 +36,17 @@ def is_what_lies_there(archive: Archive, recaller: Recaller, resident: torch.Ten
     return torch.equal(brought[0].flatten(0, 1), keys) and torch.equal(brought[1].flatten(0, 1), values)
 
 
-@settings(max_examples=40, deadline=None)
-@given(
+any_archive = given(
     tokens=st.integers(20, 400),
     room=st.integers(1, 60),
     more=st.floats(1, 3),
     group=st.integers(1, 4),
     seed=st.integers(0, 1000),
 )
+
+
+@settings(max_examples=40, deadline=None)
+@any_archive
 def test_it_chooses_what_torch_chooses(tokens: int, room: int, more: float, group: int, seed: int) -> None:
     archive = archive_of(tokens, seed=seed)
     room = min(room, tokens)
@@ -81,13 +84,7 @@ def attention(archive: Archive, head: int, queries: torch.Tensor, places: list[i
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    tokens=st.integers(20, 400),
-    room=st.integers(1, 60),
-    more=st.floats(1, 3),
-    group=st.integers(1, 4),
-    seed=st.integers(0, 1000),
-)
+@any_archive
 def test_the_rest_counts_as_its_clusters_do(
     tokens: int, room: int, more: float, group: int, seed: int
 ) -> None:
