@@ -6,7 +6,10 @@ from typing import Any
 
 import structlog
 from channels_redis.core import RedisChannelLayer
+from redis.asyncio import ConnectionPool
 from redis.exceptions import RedisError
+
+from inference.redis import cancellable
 
 log = structlog.get_logger(__name__)
 
@@ -20,6 +23,9 @@ class PatientLayer(RedisChannelLayer):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._groups: defaultdict[str, set[str]] = defaultdict(set)
+
+    def create_pool(self, index: int) -> ConnectionPool:
+        return cancellable(super().create_pool(index))
 
     async def receive(self, channel: str) -> dict[str, Any]:
         lost = False

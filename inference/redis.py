@@ -45,10 +45,32 @@ def async_client() -> Any:
     return _of_loop[loop]
 
 
+class _Cancellable:
+    """A connection whose task can be cancelled at any moment. redis-py sends by asyncio.wait_for, which
+    before Python 3.12 loses a cancellation that comes as the command is sent (python/cpython#86296): the
+    task would wait on, for an answer that may never come, and whoever waits for its end would too."""
+
+    async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        before = task.cancelling()
+        await super().send_packed_command(command, check_health)  # type: ignore[misc]
+        if task.cancelling() > before:
+            await self.disconnect(nowait=True)  # type: ignore[attr-defined]
+            raise asyncio.CancelledError
+
+
+def cancellable(pool: redis.asyncio.ConnectionPool) -> redis.asyncio.ConnectionPool:
+    """The same pool; what waits for its connections heeds every cancellation."""
+    plain = pool.connection_class
+    pool.connection_class = type(f"Cancellable{plain.__name__}", (_Cancellable, plain), {})
+    return pool
+
+
 def _new_async_client() -> Any:
     """A command may wait for 5 s at the server, so an answer is given up after twice that and not, as by
     default, after 5 s."""
-    return redis.asyncio.Redis.from_url(
+    client = redis.asyncio.Redis.from_url(
         settings.REDIS_URL,
         decode_responses=True,
         retry=AsyncRetry(NoBackoff(), 0),
@@ -56,3 +78,5 @@ def _new_async_client() -> Any:
         socket_connect_timeout=5,
         driver_info=_DRIVER,
     )
+    cancellable(client.connection_pool)
+    return client

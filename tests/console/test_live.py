@@ -75,6 +75,7 @@ async def test_a_page_of_another_origin_gets_no_socket() -> None:
     user = await sync_to_async(operator)()
     page = await open_page(user, "http://evil.example")
     assert (await said(page))["type"] == "websocket.close"
+    await leave(page)
 
 
 async def test_it_says_what_has_changed_and_no_more() -> None:
