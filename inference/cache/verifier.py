@@ -8,19 +8,16 @@ import hashlib
 import math
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference.cache import e5_weights
+from inference.e5 import weights as e5_weights
+from inference.e5.cores import one_core_each
 
 if TYPE_CHECKING:
     from inference.cache.cross_encoder import CrossEncoder
-
-# As in inference.engines.torch: whoever loads torch first decides for the process whether its threads spin.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 WEIGHTS = Path(__file__).parent / "verifier_weights" / "change.safetensors"
 
@@ -43,7 +40,7 @@ class Verifier:
 
     def __init__(self, weights: Path = WEIGHTS) -> None:
         self._weights = weights
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="verifier", initializer=_keep_to_one_core)
+        self._thread = one_core_each(1, "verifier")
 
     def missing(self) -> str:
         """What is missing for `score` to work, "" if nothing is. Loads nothing."""
@@ -98,15 +95,6 @@ class Verifier:
             return cross_encoder.load(e5_weights.E5File(e5_weights.path()), self._weights)
         except (OSError, ValueError, e5_weights.WeightsUnreadable) as error:
             raise VerifierUnavailable(f"The verifier's weights can't be read: {error}") from error
-
-
-def _keep_to_one_core() -> None:
-    """Gives the calling thread one core."""
-    if find_spec("torch") is None:
-        return
-    from inference.engines.threads import only_here
-
-    only_here(1)
 
 
 @cache

@@ -22,6 +22,7 @@ from transformers.utils import logging
 
 from inference.engines.attention import Reader, Rows, Span, in_order, readers
 from inference.engines.base import EngineUnavailable, Sampling
+from inference.engines.projection import Projection
 from inference.engines.threads import FAR, Threads, measured
 from inference.kv.buffers import BLOCK, Buffer
 from inference.kv.memory import keep_what_is_freed
@@ -38,69 +39,36 @@ Part = tuple[Buffer, Sequence[int]]
 """A sequence, and the tokens (at least one) to compute behind what it holds."""
 
 
-class _Projection:
-    """x Wᵀ + b for x (rows, in), as one product for all the linear `modules`, which read the same input.
-
-    In bf16 the weights are laid out beforehand as oneDNN computes with them, where torch can: with 1 to 8
-    rows all projections of SmolLM2-135M took 24 ms so and 36 to 49 ms as F.linear, with equal bits.
-    """
-
-    __slots__ = ("_bias", "_weight", "packed")
-
-    def __init__(self, *modules: Any) -> None:
-        weights = [one.weight.detach() for one in modules]
-        weight = torch.cat(weights) if len(weights) > 1 else weights[0]
-        biases = [one.bias for one in modules if one.bias is not None]
-        self._bias: torch.Tensor | None = torch.cat(biases).detach() if biases else None
-        self.packed = _can_pack(weight)
-        self._weight: torch.Tensor = (
-            torch.ops.mkldnn._reorder_linear_weight(weight, PACKED_ROWS) if self.packed else weight
-        )
-
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        if self.packed:
-            return torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
-        return F.linear(x, self._weight, self._bias)
+def _together(*modules: Any) -> Projection:
+    """As one product, for linear modules that read the same input."""
+    biases = [one.bias for one in modules if one.bias is not None]
+    return Projection([one.weight for one in modules], biases)
 
 
 # All projections of SmolLM2-135M took 20.8 ms with one row, 23.6 with two, 17.8 with four, 18.0 with six and
 # 22.4 with eight, on one thread; and one row gives other bits than any other number does.
 LEAST_ROWS = 4
 
-# The number of rows that the layout is chosen for. Layouts for 1, 8 and 256 rows measured alike.
-PACKED_ROWS = 8
-
-
-def _can_pack(weight: torch.Tensor) -> bool:
-    """Whether this torch and this processor multiply bf16 in oneDNN. The operations are inner ones of torch,
-    which its compiler uses, so their absence is no error."""
-    if weight.dtype != torch.bfloat16 or weight.device.type != "cpu":
-        return False
-    try:
-        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    except (AttributeError, RuntimeError):
-        return False
-
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
     norm: torch.Tensor
-    qkv: _Projection
-    out: _Projection
+    qkv: Projection
+    out: Projection
     mlp_norm: torch.Tensor
-    gate_up: _Projection
-    down: _Projection
+    gate_up: Projection
+    down: Projection
 
     @classmethod
     def of(cls, layer: Any) -> "_Layer":
         attention, mlp = layer.self_attn, layer.mlp
         return cls(
             norm=layer.input_layernorm.weight.detach().float(),
-            qkv=_Projection(attention.q_proj, attention.k_proj, attention.v_proj),
-            out=_Projection(attention.o_proj),
+            qkv=_together(attention.q_proj, attention.k_proj, attention.v_proj),
+            out=_together(attention.o_proj),
             mlp_norm=layer.post_attention_layernorm.weight.detach().float(),
-            gate_up=_Projection(mlp.gate_proj, mlp.up_proj),
-            down=_Projection(mlp.down_proj),
+            gate_up=_together(mlp.gate_proj, mlp.up_proj),
+            down=_together(mlp.down_proj),
         )
 
 
@@ -153,7 +121,7 @@ class Model:
 
     def _take_weights(self, model: Any) -> None:
         self._embedding: torch.Tensor = model.model.embed_tokens.weight.detach()
-        self._head = _Projection(model.lm_head)
+        self._head = _together(model.lm_head)
         self._words: torch.Tensor = model.lm_head.weight.detach()  # with Llamas this small, the embedding
         self._norm: torch.Tensor = model.model.norm.weight.detach().float()
         self._layers = [_Layer.of(layer) for layer in model.model.layers]

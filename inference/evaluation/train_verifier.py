@@ -19,8 +19,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from inference.cache import e5_weights
 from inference.cache.cross_encoder import CrossEncoder, save
+from inference.e5 import weights as e5_weights
 from inference.evaluation.verifier_pairs import (
     Group,
     Mixture,

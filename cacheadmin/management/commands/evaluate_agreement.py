@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from cacheadmin.evaluating import cases_of, plain, show_progress
+from inference import embedding
 from inference.evaluation.agreement import evaluate, read
 
 
@@ -16,7 +17,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = evaluate(cases_of(options["cases"], read), show_progress)
+        cases = cases_of(options["cases"], read)
+        embedding.warm_up()
+        found = evaluate(cases, show_progress)
         if options["json"]:
             self.stdout.write(json.dumps(found, indent=2))
             return

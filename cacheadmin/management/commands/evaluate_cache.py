@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from cacheadmin.evaluating import cases_of, plain, show_progress
+from inference import embedding
 from inference.evaluation.ablation import ablate
 from inference.evaluation.cache import evaluate
 from inference.evaluation.cases import read
@@ -30,6 +31,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         cases = cases_of(options["cases"], read)
+        embedding.warm_up()
         if options["ablate"]:
             found = blocks = ablate(cases, show_progress)
         else:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cacheadmin.evaluating import cases_of, plain, show_progress
-from inference.embedding import EmbedderUnavailable, embedder
+from inference.embedding import EmbedderUnavailable, embedder, warm_up
 from inference.evaluation.cases import Case
 from inference.evaluation.dependence import Message, evaluate_cases, evaluate_messages, read
 from inference.evaluation.topics import after_others, followed_up, read_intents
@@ -36,6 +36,7 @@ class Command(BaseCommand):
         current = embedder()
         if current is None:
             raise CommandError("Resolved questions are compared by their vectors, and EMBEDDER is none.")
+        warm_up()
         messages = [row for row in rows if isinstance(row, Message)]
         cases = [row for row in rows if isinstance(row, Case)]
         try:
