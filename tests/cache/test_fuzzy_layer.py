@@ -1,13 +1,16 @@
 """The same question in other letters, found before anything is embedded; never across what decides."""
 
+import uuid
+
 import pytest
 
 from inference import embedding
+from inference.cache import lookup, probe
 from inference.cache.spelling import mistyped, rearranged
 from inference.models import Outcome, Scope
 from inference.understanding import keys
 
-from .conftest import decided, stored
+from .conftest import decided, stored, turns
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +52,15 @@ def test_other_letters_are_a_fuzzy_hit(scope: Scope, cached: str, asked: str) ->
 def test_never_across_what_decides(scope: Scope, cached: str, asked: str) -> None:
     stored(scope, cached, answer="…")
     assert decided(scope, asked).served is None
+
+
+def test_among_many_of_one_template_there_is_one_to_weigh(scope: Scope) -> None:
+    for number in range(1000, 1060):
+        stored(scope, f"What is the status of parcel {number}?", answer="…")
+    for asked in ("What is the statuss of parcel 1057?", "please, what is the status of the parcel 1057"):
+        read = probe.read(scope, uuid.uuid4(), turns(asked))
+        assert [one.parameters for one in lookup.alike(read)] == [("1057",)]
+        assert decided(scope, asked).layer == "fuzzy"
 
 
 def test_a_dependent_question_counts_in_its_context_only(scope: Scope) -> None:
