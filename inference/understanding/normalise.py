@@ -82,8 +82,16 @@ def _once(text: str) -> str:
     return joined if _FENCE.search(joined) else _strip_final(_SPACE_BY_CJK.sub("", joined))
 
 
+# A question is brought to its spelling a dozen times in one decision; longer texts are not kept for that.
+_REMEMBERED_CHARS = 300
+
+
 def normalise(text: str) -> str:
     """One spelling for texts that mean the same character by character. Idempotent; may return ""."""
+    return _remembered(text) if len(text) <= _REMEMBERED_CHARS else _settled(text)
+
+
+def _settled(text: str) -> str:
     # Folding can uncover what a rule looks for (a case fold that decomposes, a mark behind a mark), so it
     # is repeated until it rests. Two rounds are the rule; the bound is for input made to be odd.
     for _ in range(8):
@@ -92,3 +100,6 @@ def normalise(text: str) -> str:
             break
         text = folded
     return text
+
+
+_remembered = lru_cache(maxsize=4_096)(_settled)
