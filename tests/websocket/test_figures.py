@@ -123,7 +123,8 @@ async def test_what_the_engine_reports_is_told_though_it_is_in_another_process(s
         async def told_of_the_prompt() -> bool:
             after = asked_by_seat(await scrape(stack))
             rises = [asked - before.get(seat, 0) for seat, asked in after.items()]
-            return any(rise >= row.prompt_tokens for rise in rises)
+            # All but the last, which is computed whatever is stored.
+            return any(rise >= row.prompt_tokens - 1 for rise in rises)
 
         await records.eventually(told_of_the_prompt, within=30)
 
