@@ -17,6 +17,9 @@ from .weights import E5File, Floats
 # reads as one more piece.
 LONGEST = 256
 
+# What the model was trained to read before a question.
+_PREFIX = "query: "
+
 
 class QueryEmbedder:
     """Vectors of questions, each computed on one core, as many at once as there are cores.
@@ -28,6 +31,7 @@ class QueryEmbedder:
     def __init__(self) -> None:
         file = E5File(weights.path())
         self._tokenizer = PieceTokenizer(file.pieces)
+        self._blank = self._tokenizer.single(_PREFIX)
         self._encoder = Reading(Encoder(file).to(torch.bfloat16))
         self._threads = one_core_each(len(os.sched_getaffinity(0)), "embedder")
 
@@ -37,8 +41,8 @@ class QueryEmbedder:
 
     @torch.inference_mode()
     def _vector(self, text: str) -> Floats | None:
-        ids = self._tokenizer.single(f"query: {text}")
-        if len(ids) > LONGEST or not self._tokenizer.ids(text):
+        ids = self._tokenizer.single(_PREFIX + text)
+        if len(ids) > LONGEST or ids == self._blank:
             return None
         states = self._encoder(np.array([ids]), None, None)
         vector: Floats = F.normalize(states.float().mean(1), dim=-1)[0].numpy()
